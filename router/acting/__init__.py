@@ -1,0 +1,1 @@
+"""What a selected decision does to the request."""

@@ -1,0 +1,1 @@
+"""The questions of a stage: grouped per deployment, shared, sent with deadlines."""

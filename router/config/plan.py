@@ -1,0 +1,272 @@
+"""The compiled configuration: everything that a request needs, resolved, defaulted and immutable.
+
+`config.load` validates a YAML document and builds one `Plan`; the gateway swaps plans atomically and a request keeps the
+plan it started with. No pydantic, no YAML and no string parsing happens after this point. Only what enabled decisions
+read is kept: a rule that nothing reads is never asked ("Performance and cost", Calls per request).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+from router.questions import Capabilities, Predicate, Question
+
+OnError = Literal["match", "no_match"]
+OnUnknown = Literal["match", "no_match", "fail_request"]
+ValueSource = Literal["binary", "confidence", "raw", "score"]
+
+
+class ApiFormat(StrEnum):
+    """Wire format of a client or of a backend. Values are those of `providers.models[].api_format`."""
+
+    CHAT = "openai"
+    RESPONSES = "responses"
+    MESSAGES = "anthropic"
+
+
+class StateKind(StrEnum):
+    """Which part of a request a question is about (ruling 3)."""
+
+    USER = "user"
+    CONVERSATION = "conversation"
+    SYSTEM = "system"
+    TOOLS = "tools"
+
+
+class Operator(StrEnum):
+    """How a rule node combines its children."""
+
+    AND = "AND"
+    OR = "OR"
+    NOT = "NOT"
+
+
+@dataclass(frozen=True, slots=True)
+class RoutingView:
+    """Bounds of the text a routing question reads: bytes in all, and the head's share of them (0..1)."""
+
+    max_bytes: int
+    head_share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """A decision model that questions can be sent to.
+
+    Exactly one of `artifact` (started and watched by the router) and `endpoint` (`http://h:p`, `unix:///path`; attached,
+    never started by us) is set. `timeout_ms` bounds one attempt of a call to an attached model; None when not written.
+    `capabilities` is None while nobody has told what the model can do.
+    """
+
+    name: str
+    artifact: str | None
+    endpoint: str | None
+    served_name: str
+    device: str
+    timeout_ms: int | None
+    view: RoutingView
+    capabilities: Capabilities | None
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionRule:
+    """A `systemone` signal rule: one question to one deployment about one part of the request."""
+
+    name: str
+    deployment: str
+    question: Question
+    state: StateKind
+    predicate: Predicate | None
+    timeout_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A condition on a signal rule (`family` "systemone") or on a projection output (`family` "projection")."""
+
+    family: Literal["systemone", "projection"]
+    name: str
+    label: str | None = None
+    predicate: Predicate | None = None
+    on_error: OnError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """AND, OR (any number of children; an empty AND is a catch-all) or NOT (exactly one child)."""
+
+    operator: Operator
+    children: tuple[Rule, ...]
+
+
+Rule = Leaf | Node
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRef:
+    """A candidate backend of a decision: the name of a provider model."""
+
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A rule with what happens when it is selected. `order` is its place in the document."""
+
+    name: str
+    priority: int
+    tier: int
+    rule: Rule
+    on_unknown: OnUnknown
+    model_refs: tuple[ModelRef, ...]
+    order: int
+
+    @property
+    def catch_all(self) -> bool:
+        """Whether it matches anything: an AND of nothing."""
+        return isinstance(self.rule, Node) and self.rule.operator is Operator.AND and not self.rule.children
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreInput:
+    """One term of a weighted sum.
+
+    `family` "systemone": `name` is a rule, `key` one of its options or labels (None: the bare value).
+    `family` "projection": `source` "score" reads another score by name, "confidence" a mapping output's confidence.
+    `match`/`miss` are the values of a binary input.
+    """
+
+    family: Literal["systemone", "projection"]
+    name: str
+    key: str | None
+    weight: float
+    source: ValueSource
+    match: float
+    miss: float
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A named weighted sum over signals and other scores."""
+
+    name: str
+    inputs: tuple[ScoreInput, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A named band of a score; decisions read it as `type: projection`."""
+
+    name: str
+    bounds: Predicate
+
+
+@dataclass(frozen=True, slots=True)
+class BandMapping:
+    """Turns a score into outputs: the first that holds (`threshold_bands`) or all that hold (`multi_emit`)."""
+
+    name: str
+    source: str
+    method: Literal["threshold_bands", "multi_emit"]
+    slope: float
+    outputs: tuple[Output, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """One isolated policy. `questions` holds exactly the rules that decisions or projections read, in document order.
+
+    `scores` and `mappings` are in an order in which every input is computed before it is read.
+    """
+
+    name: str
+    strategy: Literal["priority", "confidence"]
+    questions: tuple[QuestionRule, ...]
+    scores: tuple[Score, ...]
+    mappings: tuple[BandMapping, ...]
+    decisions: tuple[Decision, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Auth:
+    """Where Envoy finds a backend's key. Exactly one is set; the key itself is never read by this process."""
+
+    env: str | None = None
+    file: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """One replica of a provider model. `path` is the endpoint's path prefix, "/v1" or "" or "/llm/v1", without final slash."""
+
+    scheme: Literal["http", "https"]
+    host: str
+    port: int
+    path: str
+    weight: int
+    auth: Auth | None
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderModel:
+    """A backend LLM by its logical name (also the value of `x-selected-model`)."""
+
+    name: str
+    api_format: ApiFormat
+    provider_model_id: str
+    backends: tuple[Backend, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """Where Envoy takes clients' requests. `idle_timeout_s` ends connections and streams on which nothing moves."""
+
+    name: str
+    address: str
+    port: int
+    idle_timeout_s: float
+    refuse_unknown_paths: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """An address this process listens on."""
+
+    address: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """The three servers of the router."""
+
+    extproc: Service
+    metrics: Service
+    management: Service
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A whole configuration, ready to serve.
+
+    `revision` is a short hash of the document with environment values resolved away; `entrypoints` maps a public model
+    name to a recipe name; `default_entrypoint` is the recipe of requests that name no model, `default_model` the provider
+    model when no decision matches. `signal_timeout_ms` is 0 when it follows the request's own deadline.
+    """
+
+    revision: str
+    listeners: tuple[Listener, ...]
+    models: Mapping[str, ProviderModel]
+    recipes: Mapping[str, Recipe]
+    entrypoints: Mapping[str, str]
+    default_entrypoint: str | None
+    default_model: str | None
+    deployments: Mapping[str, Deployment]
+    services: Services
+    signal_timeout_ms: int
+    max_body_bytes: int
+    streamed_body: bool
+    clear_route_cache: bool

@@ -1,0 +1,1 @@
+"""Projections, three-valued rules and the choice of a decision."""

@@ -1,0 +1,1 @@
+"""Metrics and logs; never a byte of a prompt."""
