@@ -1,0 +1,60 @@
+# The verbs: setup run smoke test check bench. Each sets up what it needs; nothing has to be edited first.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+NAME ?= gateway
+RUN_STAMP := $(VENV)/.run-stamp
+DEV_STAMP := $(VENV)/.dev-stamp
+
+.PHONY: help setup setup-dev run smoke test check format bench lock proto clean
+
+help: ## show the verbs
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Pointsman needs Python 3.11 or newer")'
+	$(PYTHON) -m venv $(VENV)
+
+$(RUN_STAMP): requirements/run.lock pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/run.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(DEV_STAMP): requirements/dev.lock $(RUN_STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
+	@touch $@
+
+setup: $(RUN_STAMP) ## create .venv with everything that serving needs (CPU)
+
+setup-dev: $(DEV_STAMP) ## the same, with the tools that tests and checks need
+
+run: setup ## Envoy, router, decision model and two sample backends; sends samples, then serves until Ctrl-C
+	@$(BIN)/python -m examples.quickstart
+
+smoke: setup ## the same once; exits non-zero if a sample went wrong
+	@$(BIN)/python -m examples.quickstart --once
+
+test: setup-dev ## the whole test suite
+	$(BIN)/python -m pytest $(ARGS)
+
+check: setup-dev ## ruff and mypy --strict
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: setup-dev ## let ruff rewrite the layout of the code
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: setup-dev ## make bench NAME=gateway [QUICK=1]
+	$(BIN)/python -m bench $(NAME) $(if $(QUICK),--quick)
+
+lock: setup-dev ## resolve the dependencies of pyproject.toml anew
+	$(BIN)/python -m pip install --quiet pip-tools
+	$(BIN)/pip-compile -q --strip-extras --extra cpu --extra envoy --generate-hashes --allow-unsafe --no-header \
+		--no-emit-index-url --no-emit-find-links --no-emit-trusted-host -o requirements/run.lock pyproject.toml
+	$(BIN)/pip-compile -q --strip-extras --extra cpu --extra envoy --extra dev --generate-hashes --allow-unsafe --no-header \
+		--no-emit-index-url --no-emit-find-links --no-emit-trusted-host -c requirements/run.lock -o requirements/dev.lock pyproject.toml
+
+clean: ## remove the environment and caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis var build dist *.egg-info
