@@ -17,7 +17,7 @@ $(BIN)/python:
 
 $(RUN_STAMP): requirements/run.lock pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/run.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
 	@touch $@
 
 $(DEV_STAMP): requirements/dev.lock $(RUN_STAMP)

@@ -1,0 +1,93 @@
+"""The metrics and management servers, on a thread and event loop of their own.
+
+They share nothing with the serving loop but `Status` and the metrics registry, so a probe is answered at once however
+busy the requests keep the process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable
+
+import orjson
+from aiohttp import web
+
+from router.admin.status import Status
+from router.config.plan import Service
+from router.observe import Metrics
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def _json(body: object, status: int = 200) -> web.Response:
+    return web.Response(body=orjson.dumps(body), status=status, content_type="application/json")
+
+
+def management_app(status: Status) -> web.Application:
+    """`/livez` and `/readyz` (`/health` and `/ready` are their aliases)."""
+
+    async def live(_: web.Request) -> web.Response:
+        return _json({"live": status.live}, 200 if status.live else 503)
+
+    async def ready(_: web.Request) -> web.Response:
+        return _json(status.detail(), 200 if status.ready else 503)
+
+    app = web.Application()
+    app.router.add_get("/livez", live)
+    app.router.add_get("/health", live)
+    app.router.add_get("/readyz", ready)
+    app.router.add_get("/ready", ready)
+    return app
+
+
+def metrics_app(metrics: Metrics) -> web.Application:
+    """`/metrics` in the Prometheus text format."""
+
+    async def render(_: web.Request) -> web.Response:
+        return web.Response(body=metrics.render(), headers={"content-type": metrics.content_type})
+
+    app = web.Application()
+    app.router.add_get("/metrics", render)
+    return app
+
+
+class AdminServer:
+    """Runs applications on their addresses until `stop`. `start` raises OSError when an address cannot be had."""
+
+    def __init__(self, apps: list[tuple[Service, web.Application]]) -> None:
+        self._apps = apps
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="admin", daemon=True)
+        self._runners: list[web.AppRunner] = []
+        self.ports: list[int] = []
+
+    def start(self) -> None:
+        """Bind every address and serve; `ports` then holds what was bound (for port 0)."""
+        self._thread.start()
+        try:
+            asyncio.run_coroutine_threadsafe(self._start(), self._loop).result()
+        except BaseException:
+            self.stop()
+            raise
+
+    async def _start(self) -> None:
+        for service, app in self._apps:
+            runner = web.AppRunner(app, access_log=None, handle_signals=False)
+            await runner.setup()
+            self._runners.append(runner)
+            site = web.TCPSite(runner, service.address, service.port)
+            await site.start()
+            self.ports.append(runner.addresses[0][1])
+
+    async def _stop(self) -> None:
+        for runner in self._runners:
+            await runner.cleanup()
+
+    def stop(self) -> None:
+        """Close the sockets and end the thread."""
+        if self._thread.is_alive():
+            asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result(timeout=5)
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join(timeout=5)
+        self._loop.close()

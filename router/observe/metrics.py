@@ -1,0 +1,148 @@
+"""Prometheus families of the router.
+
+Every label value comes from a closed set: enums of ours, or names in the loaded configuration, so that a client can never
+create a series. Children are looked up once and kept, because `labels()` costs more than the increment. Names follow the
+documents' tables (`llm_*`, `vsr_*`); what they do not name is `pointsman_*`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cache
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+
+_ROUTING_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+
+
+class Metrics:
+    """The families, bound to one registry."""
+
+    content_type = CONTENT_TYPE_LATEST
+
+    def __init__(self, registry: CollectorRegistry | None = None) -> None:
+        self.registry = registry or CollectorRegistry()
+        self._requests = Counter(
+            "pointsman_requests",
+            "Requests seen, by kind of path and wire format.",
+            ["kind", "format"],
+            registry=self.registry,
+        )
+        self._errors = Counter(
+            "llm_request_errors", "Requests answered with an error by the router.", ["reason"], registry=self.registry
+        )
+        self._models = Counter(
+            "llm_model_requests", "Requests forwarded, by provider model.", ["model"], registry=self.registry
+        )
+        self._decisions = Counter(
+            "llm_decision_match", "Decisions selected.", ["recipe", "decision"], registry=self.registry
+        )
+        self.routing_seconds = Histogram(
+            "llm_model_routing_latency_seconds",
+            "From the last byte of the request's body to the verdict.",
+            buckets=_ROUTING_BUCKETS,
+            registry=self.registry,
+        )
+        self.evaluation_seconds = Histogram(
+            "llm_decision_evaluation_latency_seconds",
+            "Projections and rules, without waiting for answers.",
+            buckets=(0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.005, 0.025),
+            registry=self.registry,
+        )
+        self.signal_seconds = Histogram(
+            "llm_signal_extraction_latency_seconds",
+            "The request stage's questions, from the first call to the last answer.",
+            buckets=_ROUTING_BUCKETS,
+            registry=self.registry,
+        )
+        self._runtime_requests = Counter(
+            "vsr_model_runtime_requests",
+            "Calls to decision models.",
+            ["deployment", "outcome"],
+            registry=self.registry,
+        )
+        self._runtime_seconds = Histogram(
+            "vsr_model_runtime_request_duration_seconds",
+            "Time of a call to a decision model.",
+            ["deployment"],
+            buckets=_ROUTING_BUCKETS,
+            registry=self.registry,
+        )
+        self._unknown = Counter(
+            "vsr_model_runtime_unknown_answers",
+            "Questions left without an answer.",
+            ["deployment", "reason"],
+            registry=self.registry,
+        )
+        self._restarts = Counter(
+            "vsr_model_runtime_restarts", "Restarts of managed model runtimes.", ["deployment"], registry=self.registry
+        )
+        self._ready = Gauge(
+            "vsr_model_runtime_ready",
+            "Whether the deployment has answered a question.",
+            ["deployment"],
+            registry=self.registry,
+        )
+        self._reloads = Counter(
+            "pointsman_config_reloads", "Attempts to load a changed configuration.", ["outcome"], registry=self.registry
+        )
+        self.config_ok = Gauge(
+            "pointsman_config_last_reload_successful", "1 unless the file on disk was refused.", registry=self.registry
+        )
+        self.streams = Gauge(
+            "pointsman_streams_in_flight", "Open ext_proc streams, one a request.", registry=self.registry
+        )
+        self.request = cache(self._request)
+        self.error = cache(self._error)
+        self.forwarded = cache(self._forwarded)
+        self.decided = cache(self._decided)
+        self.runtime_call = cache(self._runtime_call)
+        self.runtime_seconds = cache(self._runtime_duration)
+        self.unknown_answer = cache(self._unknown_answer)
+
+    # Each returns the bound method to call, so that a hot path pays one dictionary look-up.
+
+    def _request(self, kind: str, wire_format: str) -> Callable[[], None]:
+        return self._requests.labels(kind, wire_format).inc
+
+    def _error(self, reason: str) -> Callable[[], None]:
+        return self._errors.labels(reason).inc
+
+    def _forwarded(self, model: str) -> Callable[[], None]:
+        return self._models.labels(model).inc
+
+    def _decided(self, recipe: str, decision: str) -> Callable[[], None]:
+        return self._decisions.labels(recipe, decision).inc
+
+    def _runtime_call(self, deployment: str, outcome: str) -> Callable[[], None]:
+        return self._runtime_requests.labels(deployment, outcome).inc
+
+    def _runtime_duration(self, deployment: str) -> Callable[[float], None]:
+        return self._runtime_seconds.labels(deployment).observe
+
+    def _unknown_answer(self, deployment: str, reason: str) -> Callable[[], None]:
+        return self._unknown.labels(deployment, reason).inc
+
+    def runtime_ready(self, deployment: str, ready: bool) -> None:
+        """Publish whether a deployment answers."""
+        self._ready.labels(deployment).set(ready)
+
+    def runtime_restarted(self, deployment: str) -> None:
+        """Count a restart of a managed runtime."""
+        self._restarts.labels(deployment).inc()
+
+    def reloaded(self, outcome: str) -> None:
+        """Count an attempt to load a changed file: `ok`, `invalid`, `restart_required` or `failed`."""
+        self._reloads.labels(outcome).inc()
+        self.config_ok.set(outcome == "ok")
+
+    def prepare(self, *, deployments: Iterable[str] = ()) -> None:
+        """Create the series that a dashboard expects to exist before their first event."""
+        for name in deployments:
+            self._ready.labels(name).set(0)
+            self._restarts.labels(name)
+
+    def render(self) -> bytes:
+        """The exposition text."""
+        return generate_latest(self.registry)
