@@ -23,7 +23,7 @@ class Status:
     """Liveness and readiness of one router process.
 
     `deployments` says per decision model whether it answers. `beat` is called by the serving loop about once a second;
-    liveness fails when it has been silent for `stuck_after_s`, so a hung loop is restarted while a busy one is left alone.
+    liveness fails when it has been silent for `stuck_after_s`, so a hung loop is restarted and a busy one left alone.
     """
 
     clock: Callable[[], float] = time.monotonic

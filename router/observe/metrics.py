@@ -1,8 +1,8 @@
 """Prometheus families of the router.
 
-Every label value comes from a closed set: enums of ours, or names in the loaded configuration, so that a client can never
-create a series. Children are looked up once and kept, because `labels()` costs more than the increment. Names follow the
-documents' tables (`llm_*`, `vsr_*`); what they do not name is `pointsman_*`.
+Every label value comes from a closed set: enums of ours, or names in the loaded configuration, so that a client can
+never create a series. Children are looked up once and kept, because `labels()` costs more than the increment. Names
+follow the documents' tables (`llm_*`, `vsr_*`); what they do not name is `pointsman_*`.
 """
 
 from __future__ import annotations
