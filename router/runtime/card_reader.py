@@ -1,0 +1,267 @@
+"""Reads `decision.json`, format `decision-onnx/1`, strictly into a `Card`.
+
+Reading a card needs neither ONNX Runtime nor the graphs, so a configuration can be checked against it cheaply. Every
+key is read once by name and type, with its default where it may be left out; an unknown key is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from router.questions import QuestionType
+
+from .card import Affine, Card, CustomQuestions, Graph, Limits, Preset, Reading, Tensor, Tokens
+from .reading import Reader
+
+FORMAT = "decision-onnx/1"
+CARD_FILE = "decision.json"
+ADAPTERS = ("two_tower",)
+_POOLS: Mapping[str, str] = {
+    "noul": "max",
+    "set": "max",
+    "choice": "mean_logits",
+    "score": "mean_logits",
+    "span": "union",
+}
+
+
+def parse_card(data: object, file: str = CARD_FILE) -> Card:
+    """Read a card from parsed JSON. Raises ArtifactError with file and key for anything missing, unknown or wrong."""
+    top = Reader(file, data)
+    top.one_of("format", (FORMAT,))
+    types = _types(top, "question_types")
+    calibration = top.section("calibration")
+    temperature = {QuestionType(k): v for k, v in calibration.numbers("temperature", {}).items()}
+    thresholds = calibration.numbers("thresholds", {})
+    calibration.flag("fitted", False)
+    calibration.done()
+    graphs = {name: _graph(name, top.section("graphs").section(name)) for name in top.section("graphs")}
+    presets = {
+        name: _preset(name, top.section("presets").section(name), temperature, thresholds)
+        for name in top.section("presets", {})
+    }
+    card = Card(
+        name=top.text("name"),
+        version=top.text("version"),
+        licence=top.text("licence"),
+        quality=top.one_of("quality", ("experimental", "evaluated"), "experimental"),
+        adapter=top.one_of("adapter", ADAPTERS),
+        question_types=types,
+        modalities=top.texts("modalities", ["text"]),
+        limits=_limits(top.section("limits")),
+        reading=_reading(top.section("reading", {})),
+        tokens=_tokens(top.section("tokens")),
+        graphs=graphs,
+        presets=presets,
+        custom=_custom(top.section("custom_questions")) if "custom_questions" in top else None,
+        temperature=temperature,
+        thresholds=thresholds,
+        option_template=top.text("option_template", "{key}: {description}"),
+        precision=top.text("precision", "fp32"),
+        golden=_golden(top),
+    )
+    for free in ("eval", "notes"):
+        top.raw(free, None)
+    top.done()
+    _check(top, card)
+    return card
+
+
+def _types(section: Reader, key: str) -> frozenset[QuestionType]:
+    known = {kind.value for kind in QuestionType}
+    names = section.texts(key)
+    for name in names:
+        if name not in known:
+            raise section.fail(key, f"holds {name!r}; question types are {', '.join(sorted(known))}")
+    return frozenset(QuestionType(name) for name in names)
+
+
+def _limits(section: Reader) -> Limits:
+    graph = section.integer("graph_tokens", least=4)
+    most = section.integer("max_input_tokens", graph, least=1)
+    validated = section.integer("validated_input_tokens", least=1) if "validated_input_tokens" in section else None
+    if validated is not None and validated > most:
+        raise section.fail("validated_input_tokens", "is larger than max_input_tokens")
+    limits = Limits(
+        graph_tokens=graph,
+        max_input_tokens=most,
+        validated_input_tokens=validated,
+        max_options=section.integer("max_options", 255, least=2),
+        max_labels=section.integer("max_labels", 255, least=1),
+        max_questions=section.integer("max_questions", 1024, least=1),
+    )
+    section.done()
+    return limits
+
+
+def _reading(section: Reader) -> Reading:
+    long = section.one_of("long", ("window", "truncate", "reject"), "truncate")
+    window = section.section("window", {"tokens": 126, "overlap": 24})
+    tokens, overlap = window.integer("tokens", least=2), window.integer("overlap", 0)
+    if overlap >= tokens:
+        raise window.fail("overlap", "must be smaller than tokens")
+    window.done()
+    pools = section.section("pool", {})
+    for name in _POOLS:
+        pools.one_of(name, (_POOLS[name],), _POOLS[name])
+    pools.done()
+    once = section.flag("state_once", False)
+    section.done()
+    return Reading(once, long, tokens, overlap, {QuestionType(k): v for k, v in _POOLS.items()})
+
+
+def _tokens(section: Reader) -> Tokens:
+    frame = [section.integer(key) if key in section else None for key in ("cls", "sep")]
+    section.integer("mask", 0)
+    tokens = Tokens(section.integer("pad"), frame[0], frame[1], section.texts("forbidden_in_text"))
+    section.done()
+    return tokens
+
+
+def _graph(name: str, section: Reader) -> Graph:
+    graph = Graph(name, section.text("file"), _tensors(section, "inputs"), _tensors(section, "outputs"))
+    section.raw("slices", None)
+    section.done()
+    return graph
+
+
+def _tensors(section: Reader, key: str) -> tuple[Tensor, ...]:
+    tensors = []
+    for item in section.sections(key):
+        shape = item.raw("shape")
+        if not isinstance(shape, list) or not all(isinstance(side, int | str) for side in shape):
+            raise item.fail("shape", "must be a list of numbers and names")
+        tensors.append(Tensor(item.text("name"), item.text("type"), tuple(shape)))
+        item.done()
+    return tuple(tensors)
+
+
+def _preset(
+    name: str, section: Reader, temperature: Mapping[QuestionType, float], thresholds: Mapping[str, float]
+) -> Preset:
+    kind = QuestionType(section.one_of("type", ("noul", "choice", "score", "span")))
+    raw = section.texts("labels" if kind is QuestionType.SPAN else "options")
+    mapped = _mapped(section, raw, "drop" if kind is QuestionType.SPAN else "other")
+    slice_ = _slice(section, raw) if kind is not QuestionType.SPAN else None
+    if kind is QuestionType.NOUL and raw != ("false", "true"):
+        raise section.fail("options", 'of a noul must be ["false", "true"]')
+    if kind is not QuestionType.SPAN and None in mapped:
+        raise section.fail("unmapped", "only a span can drop labels: the probabilities of a choice must sum to 1")
+    own = section.number("threshold") if "threshold" in section else thresholds.get(name)
+    pair = (section.text("u"), section.text("v")) if "u" in section else None
+    preset = Preset(
+        name=name,
+        type=kind,
+        head=section.text("head"),
+        slice=slice_,
+        raw=raw,
+        mapped=mapped,
+        labels=() if kind is QuestionType.NOUL else tuple(dict.fromkeys(m for m in mapped if m is not None)),
+        temperature=section.number("temperature", temperature.get(kind, 1.0)),
+        threshold=own,
+        reads=section.one_of("reads", ("user", "answer"), "user"),
+        pair=pair,
+    )
+    for free in ("cannot_give", "quality"):
+        section.raw(free, None)
+    section.done()
+    return preset
+
+
+def _mapped(section: Reader, raw: tuple[str, ...], default: str) -> tuple[str | None, ...]:
+    """The label each raw label becomes; null goes to `other` or is dropped, as `unmapped` says."""
+    rest = None if section.one_of("unmapped", ("other", "drop"), default) == "drop" else "other"
+    if "label_map" not in section:
+        return tuple(raw)
+    table = section.section("label_map")
+    mapped: list[str | None] = []
+    for label in raw:
+        value = table.raw(label, None)
+        if value is not None and not isinstance(value, str):
+            raise table.fail(label, "must be a label or null")
+        mapped.append(rest if value is None else value)
+    table.done()
+    return tuple(mapped)
+
+
+def _slice(section: Reader, raw: tuple[str, ...]) -> tuple[int, int]:
+    bounds = section.raw("slice")
+    if not isinstance(bounds, list) or len(bounds) != 2 or not all(isinstance(side, int) for side in bounds):
+        raise section.fail("slice", "must be [first, last + 1]")
+    if bounds[1] - bounds[0] != len(raw) or bounds[0] < 0:
+        raise section.fail("slice", f"must span the {len(raw)} options")
+    return bounds[0], bounds[1]
+
+
+def _custom(section: Reader) -> CustomQuestions:
+    def soft(key: str) -> float | None:
+        if key not in section:
+            return None
+        inner = section.section(key)
+        value = inner.number("temperature")
+        if value <= 0:
+            raise inner.fail("temperature", "must be above 0")
+        inner.done()
+        return value
+
+    def affine(key: str) -> Affine | None:
+        if key not in section:
+            return None
+        inner = section.section(key)
+        values = Affine(inner.number("a"), inner.number("b"), inner.number("threshold", 0.5))
+        if key == "span":
+            inner.text("states")
+        inner.done()
+        return values
+
+    custom = CustomQuestions(
+        embedding=section.text("embedding"),
+        choice=soft("choice"),
+        score=soft("score"),
+        noul=affine("noul"),
+        set=affine("set"),
+        span=affine("span"),
+        span_states=section.section("span").text("states") if "span" in section else None,
+    )
+    section.done()
+    return custom
+
+
+def _golden(top: Reader) -> tuple[Mapping[str, Any], ...]:
+    cases = []
+    for case in top.sections("golden"):
+        case.text("state")
+        case.number("tolerance", 0.02)
+        if not any(key in case for key in ("heads", "spans", "answers")):
+            raise case.fail(None, "checks nothing: give heads, spans or answers")
+        if ("answers" in case) != ("questions" in case):
+            raise case.fail(None, "needs questions and answers together")
+        cases.append({key: case.raw(key) for key in case})
+        for key in ("heads", "spans", "answers", "questions"):
+            case.raw(key, None)
+        case.done()
+    if not cases:
+        raise top.fail("golden", "holds no case")
+    return tuple(cases)
+
+
+def _check(top: Reader, card: Card) -> None:
+    """What no single key can show: that the parts of the card fit together."""
+    outputs = {tensor.name for graph in card.graphs.values() for tensor in graph.outputs}
+    if "encoder" not in card.graphs:
+        raise top.fail("graphs.encoder", "missing")
+    for preset in card.presets.values():
+        if preset.head not in outputs:
+            raise top.fail(f"presets.{preset.name}.head", f"no graph has an output {preset.head!r}")
+    custom = card.custom
+    answered = {kind for kind in QuestionType if custom is not None and getattr(custom, kind.value) is not None}
+    if missing := sorted(card.question_types - answered):
+        raise top.fail(
+            "question_types", f"{', '.join(missing)} listed, but custom_questions does not say how to answer"
+        )
+    for name in (custom.embedding, custom.span_states) if custom else ():
+        if name is not None and name not in outputs:
+            raise top.fail("custom_questions", f"no graph has an output {name!r}")
+    if card.reading.long == "window" and card.reading.window_tokens + 2 > card.limits.graph_tokens:
+        raise top.fail("reading.window.tokens", "does not fit limits.graph_tokens")
