@@ -1,0 +1,45 @@
+"""`pointsman runtime serve`: one decision model behind the System One protocol, for this router or for others."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from router.observe import configure_logging
+
+if TYPE_CHECKING:
+    from router.cli._types import Verbs
+
+
+def add(verbs: Verbs) -> None:
+    """Declare `runtime serve`."""
+    runtime = verbs.add_parser("runtime", help="serve a decision model")
+    actions = runtime.add_subparsers(dest="action", required=True, metavar="ACTION")
+    serve = actions.add_parser("serve", help="answer System One requests until SIGTERM")
+    serve.add_argument("--artifact", required=True, help="a directory in the decision-onnx/1 format, or `builtin`")
+    serve.add_argument("--uds", type=Path, help="Unix socket to listen on")
+    serve.add_argument("--host", default="127.0.0.1", help="address to listen on when --uds is absent")
+    serve.add_argument("--port", type=int, default=8100, help="port to listen on when --uds is absent")
+    serve.add_argument("--device", default="auto", help="auto, cpu or cuda:N")
+    serve.add_argument("--served-name", help="the model's public name; default: the artifact's own")
+    serve.add_argument("--parent-pid", type=int, help="stop when this process, the parent, is gone")
+    serve.add_argument("--log-level", choices=("debug", "info", "warning", "error"), default="info")
+    serve.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve until SIGTERM; 1 when the artifact or the device is not what was asked for."""
+    from router.runtime.server import serve  # noqa: PLC0415 - only this verb pays for ONNX Runtime
+
+    configure_logging(arguments.log_level)
+    serve(
+        arguments.artifact,
+        host=None if arguments.uds else arguments.host,
+        port=None if arguments.uds else arguments.port,
+        uds=arguments.uds,
+        served_name=arguments.served_name,
+        device=arguments.device,
+        parent_pid=arguments.parent_pid,
+    )
+    return 0
