@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import hashlib
+import io
 import json
 import time
 from collections.abc import AsyncIterator
@@ -219,9 +220,9 @@ async def test_only_the_last_requests_are_kept(http: aiohttp.ClientSession) -> N
 
 async def test_a_large_body_is_read_and_a_larger_one_refused(base: str, http: aiohttp.ClientSession) -> None:
     body = json.dumps({"model": MODEL, "messages": [{"role": "user", "content": "x" * 12_000_000}]}).encode()
-    async with http.post(f"{base}/v1/chat/completions", data=body) as response:
+    async with http.post(f"{base}/v1/chat/completions", data=io.BytesIO(body)) as response:
         assert response.status == 200
-    async with http.post(f"{base}/v1/chat/completions", data=bytes(MAX_BODY_BYTES + 1)) as response:
+    async with http.post(f"{base}/v1/chat/completions", data=io.BytesIO(bytes(MAX_BODY_BYTES + 1))) as response:
         assert response.status == 413
         assert "error" in await response.json()
 
