@@ -1,0 +1,111 @@
+"""Listeners: what is done to a client's request before the router sees it."""
+
+from __future__ import annotations
+
+from router.config.plan import Listener
+from router.gateway.envoy import proto as pb
+from router.gateway.envoy.limits import Limits
+from router.gateway.envoy.local_replies import local_replies
+from router.gateway.envoy.names import METADATA_NAMESPACE, OWNED_HEADERS
+from router.gateway.envoy.processor import ext_proc_filter
+
+_LOG_FIELDS = {
+    "time": "%START_TIME%",
+    "method": "%REQ(:METHOD)%",
+    "path": "%PATH(NQ)%",
+    "status": "%RESPONSE_CODE%",
+    "details": "%RESPONSE_CODE_DETAILS%",
+    "flags": "%RESPONSE_FLAGS%",
+    "bytes_in": "%BYTES_RECEIVED%",
+    "bytes_out": "%BYTES_SENT%",
+    "duration_ms": "%DURATION%",
+    "request_id": "%REQ(X-REQUEST-ID)%",
+    "cluster": "%UPSTREAM_CLUSTER%",
+    "decision": f"%DYNAMIC_METADATA({METADATA_NAMESPACE}:decision)%",
+}
+
+
+def resource_name(listener: Listener) -> str:
+    """By address, not by the configured name: a renamed listener is then changed in place and keeps its socket."""
+    return f"listener/{listener.address}:{listener.port}"
+
+
+def listener_resource(
+    listener: Listener,
+    limits: Limits,
+    routes: pb.route.RouteConfiguration | pb.hcm.Rds,
+    *,
+    streamed: bool,
+    access_log: bool,
+) -> pb.listener.Listener:
+    """One listener with its connection manager. `routes` is the table itself or where it is found."""
+    manager = _manager(listener, limits, access_log=access_log)
+    manager.http_filters = [
+        ext_proc_filter(limits, streamed=streamed),
+        pb.hcm.HttpFilter(
+            name="envoy.filters.http.router",
+            typed_config=pb.pack(pb.router_filter.Router(suppress_envoy_headers=True)),
+        ),
+    ]
+    if isinstance(routes, pb.hcm.Rds):
+        manager.rds = routes
+    else:
+        manager.route_config = routes
+    return pb.listener.Listener(
+        name=resource_name(listener),
+        address=pb.socket(listener.address, listener.port),
+        per_connection_buffer_limit_bytes=limits.buffer_bytes,
+        filter_chains=[
+            pb.listener.FilterChain(
+                filters=[
+                    pb.listener.Filter(
+                        name="envoy.filters.network.http_connection_manager", typed_config=pb.pack(manager)
+                    )
+                ]
+            )
+        ],
+    )
+
+
+def _manager(listener: Listener, limits: Limits, *, access_log: bool) -> pb.hcm.HttpConnectionManager:
+    slashes = pb.hcm.HttpConnectionManagerPathWithEscapedSlashesAction
+    return pb.hcm.HttpConnectionManager(
+        stat_prefix=listener.name,
+        # What is matched, what the router reads and what the backend gets is one and the same path. Escaped slashes are
+        # unescaped rather than refused: names of models in a path legitimately hold them.
+        normalize_path=True,
+        merge_slashes=True,
+        path_with_escaped_slashes_action=slashes.UNESCAPE_AND_FORWARD,
+        # This removes x-vsr-debug too; a later reader of it must copy it to a name of its own before this.
+        early_header_mutation_extensions=[_strip_owned()],
+        use_remote_address=True,
+        # Nobody is "internal": else a client in a private network could set timeouts and retries by x-envoy headers.
+        internal_address_config=pb.hcm.HttpConnectionManagerInternalAddressConfig(),
+        preserve_external_request_id=True,
+        server_header_transformation=pb.hcm.HttpConnectionManagerServerHeaderTransformation.PASS_THROUGH,
+        http_protocol_options=pb.core.Http1ProtocolOptions(enable_trailers=True),
+        common_http_protocol_options=pb.core.HttpProtocolOptions(
+            idle_timeout=pb.seconds(limits.idle_timeout_s(listener)),
+            headers_with_underscores_action=pb.core.HttpProtocolOptionsHeadersWithUnderscoresAction.ALLOW,
+        ),
+        stream_idle_timeout=pb.seconds(limits.idle_timeout_s(listener)),
+        request_headers_timeout=pb.seconds(30),
+        local_reply_config=local_replies(),
+        access_log=[_log()] if access_log else [],
+    )
+
+
+def _strip_owned() -> pb.core.TypedExtensionConfig:
+    """Remove what only the router may say, before routes are chosen and before the router is asked."""
+    return pb.core.TypedExtensionConfig(
+        name="envoy.http.early_header_mutation.header_mutation",
+        typed_config=pb.pack(pb.early_mutation.HeaderMutation(mutations=[pb.remove_matching(OWNED_HEADERS)])),
+    )
+
+
+def _log() -> pb.accesslog.AccessLog:
+    """One JSON line a request: no query, no header that a client fills, no body."""
+    lines = pb.core.SubstitutionFormatString(json_format=pb.struct(_LOG_FIELDS))
+    return pb.accesslog.AccessLog(
+        name="envoy.access_loggers.stdout", typed_config=pb.pack(pb.stream_log.StdoutAccessLog(log_format=lines))
+    )

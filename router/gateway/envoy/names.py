@@ -1,0 +1,37 @@
+"""Names that Envoy's configuration, the router and operators share. Light: imports nothing of Envoy's types."""
+
+from __future__ import annotations
+
+from typing import Final
+
+EXT_PROC_CLUSTER: Final = "pointsman/ext_proc"
+METADATA_NAMESPACE: Final = "pointsman"
+SELECTED_MODEL: Final = "x-selected-model"
+# Names the plan that decided a request. Only the configuration of a reload (two plans at once) reads it.
+PLAN_HEADER: Final = "x-vsr-plan"
+
+# Envoy lower-cases header names. Servers that speak WSGI or CGI read "x_vsr_a" and "x-vsr-a" as one header, so twins go
+# too. They are removed here rather than by `headers_with_underscores_action`, because ordinary clients do send
+# underscores (coding agents send `session_id`) and would be refused, or silently lose their header.
+OWNED_HEADERS: Final = r"x[-_]vsr[-_].*|x[-_]selected[-_]model|x[-_]authz[-_]user[-_](?:id|groups)"
+
+# Where a client may have put its own key, per provider dialect.
+CREDENTIAL_HEADERS: Final = ("authorization", "x-api-key", "api-key")
+
+# Response header -> key in the dynamic metadata. A key that the router did not set leaves no header.
+ANSWER_HEADERS: Final = {
+    "x-vsr-selected-recipe": "recipe",
+    "x-vsr-selected-decision": "decision",
+    "x-vsr-selected-model": "model",
+    "x-vsr-selected-algorithm": "algorithm",
+    "x-vsr-selected-confidence": "confidence",
+    "x-vsr-matched-decision-model": "matched_decision_model",
+    "x-vsr-applied-unknown-policy": "applied_unknown_policy",
+}
+FIXED_ANSWER_HEADERS: Final = {"x-vsr-schema-version": "2", "x-vsr-response-path": "upstream"}
+
+# What only the router can settle: a POST to anything under an LLM prefix, and the list of models. Case and a path
+# parameter (";x") are folded because some backends fold them.
+LLM_PATHS: Final = r"(?i)/(?:v1|openai)(?:[/;].*)?"
+MESSAGES_PATHS: Final = r"(?i)/v1/messages(?:[/;].*)?"
+MODEL_LIST_PATHS: Final = r"(?i)/(?:openai/)?v1/models/?"

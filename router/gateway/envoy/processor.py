@@ -1,0 +1,60 @@
+"""The external processing filter: how Envoy asks the router."""
+
+from __future__ import annotations
+
+from router.gateway.envoy import proto as pb
+from router.gateway.envoy.limits import Limits
+from router.gateway.envoy.names import EXT_PROC_CLUSTER, METADATA_NAMESPACE
+
+
+def ext_proc_filter(limits: Limits, *, streamed: bool) -> pb.hcm.HttpFilter:
+    """Ask the router about each request; refuse the request when it cannot be asked."""
+    config = pb.ext_proc.ExternalProcessor(
+        grpc_service=_service(),
+        failure_mode_allow=False,
+        status_on_error=pb.types.HttpStatus(code=pb.types.StatusCode.ServiceUnavailable),
+        processing_mode=_phases(streamed=streamed),
+        # The router drops phases that a request does not need, in its answer to the headers.
+        allow_mode_override=True,
+        message_timeout=pb.seconds(limits.message_timeout_s),
+        metadata_options=pb.ext_proc.MetadataOptions(
+            receiving_namespaces=pb.ext_proc.MetadataOptionsMetadataNamespaces(untyped=[METADATA_NAMESPACE])
+        ),
+        mutation_rules=_rules(),
+    )
+    return pb.hcm.HttpFilter(name="envoy.filters.http.ext_proc", typed_config=pb.pack(config))
+
+
+def _phases(*, streamed: bool) -> pb.ext_proc.ProcessingMode:
+    head, body = pb.ext_proc.ProcessingModeHeaderSendMode, pb.ext_proc.ProcessingModeBodySendMode
+    return pb.ext_proc.ProcessingMode(
+        request_header_mode=head.SEND,
+        request_body_mode=body.FULL_DUPLEX_STREAMED if streamed else body.BUFFERED,
+        # In full duplex, trailers end a body; unsent, such a body would never end.
+        request_trailer_mode=head.SEND if streamed else head.SKIP,
+        response_header_mode=head.SKIP,
+        response_body_mode=body.NONE,
+        response_trailer_mode=head.SKIP,
+    )
+
+
+def _service() -> pb.core.GrpcService:
+    """Another router process takes over when one cannot be reached or says that it is going."""
+    return pb.core.GrpcService(
+        envoy_grpc=pb.core.GrpcServiceEnvoyGrpc(cluster_name=EXT_PROC_CLUSTER),
+        retry_policy=pb.core.RetryPolicy(
+            retry_on="connect-failure,unavailable,refused-stream",
+            num_retries=2,
+            retry_back_off=pb.core.BackoffStrategy(base_interval=pb.seconds(0.025), max_interval=pb.seconds(0.25)),
+        ),
+    )
+
+
+def _rules() -> pb.mutation.HeaderMutationRules:
+    """The router may write neither where a request goes by host or path, nor anybody's key. Trying is an error."""
+    forbidden = r"host|authorization|proxy-authorization|x-api-key|api-key|cookie|te|connection|upgrade|x-forwarded-.*"
+    return pb.mutation.HeaderMutationRules(
+        disallow_system=True,
+        disallow_expression=pb.matcher.RegexMatcher(regex=forbidden),
+        disallow_is_error=True,
+    )
