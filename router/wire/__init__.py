@@ -1,1 +1,1 @@
-"""Client wire formats: requests read into one neutral form, answers and errors written in each format, byte-exact edits."""
+"""Client wire formats: requests read into one neutral form, errors in each format, byte-exact edits."""

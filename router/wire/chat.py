@@ -1,0 +1,74 @@
+"""Chat Completions requests, read into the neutral form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from router.wire.document import Object, refuse_lookalikes, wrong
+from router.wire.neutral import LlmRequest, Role, Turn, build
+from router.wire.surface import Format
+from router.wire.text import call_text, content_text, join, tool_texts
+
+# A role that nobody knows is read as the user's, so that its words are judged.
+_ROLES: Final[dict[str, Role]] = {
+    "user": "user",
+    "assistant": "assistant",
+    "system": "system",
+    "developer": "system",
+    "tool": "tool",
+    "function": "tool",
+}
+
+
+def read(document: Object, model: str | None, stream: bool) -> LlmRequest:
+    """The request of `POST /v1/chat/completions`. Raises `BadRequest` that names the field at fault."""
+    messages = document.get("messages")
+    if type(messages) is not list or not messages:
+        raise wrong("messages", "an array with at least one message")
+    tools = tool_texts(document.get("tools")) + tool_texts(document.get("functions"), "functions")
+    return build(Format.CHAT, model, stream, "", _turns(messages), tools)
+
+
+def role_of(message: Object, where: str) -> Role:
+    """Whose words a message holds. Raises `BadRequest` when `role` is no string."""
+    role = message.get("role")
+    if type(role) is not str:
+        raise wrong(f"{where}.role", "a string")
+    return _ROLES.get(role, "user")
+
+
+def _turns(messages: list[Any]) -> Iterator[Turn]:
+    for index, message in enumerate(messages):
+        where = f"messages[{index}]"
+        if type(message) is not dict:
+            raise wrong(where, "an object")
+        refuse_lookalikes(message, where)
+        role = role_of(message, where)
+        text = content_text(message.get("content"), f"{where}.content")
+        if role == "assistant":
+            text = join([text, *_assistant_extras(message, where)])
+        yield Turn(role, text)
+
+
+def _assistant_extras(message: Object, where: str) -> Iterator[str]:
+    refusal = message.get("refusal")
+    if type(refusal) is str:
+        yield refusal
+    calls = message.get("tool_calls")
+    if calls is not None and type(calls) is not list:
+        raise wrong(f"{where}.tool_calls", "an array or null")
+    for index, call in enumerate(calls or ()):
+        if type(call) is not dict:
+            raise wrong(f"{where}.tool_calls[{index}]", "an object")
+        yield _call(call)
+    if type(message.get("function_call")) is dict:
+        yield _call({"function": message["function_call"]})
+
+
+def _call(call: Object) -> str:
+    for key in ("function", "custom"):
+        body = call.get(key)
+        if type(body) is dict:
+            return call_text(body.get("name"), body.get("arguments", body.get("input")))
+    return ""

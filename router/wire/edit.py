@@ -1,0 +1,107 @@
+"""The one edit of a request: its model's name, in place, with every other byte left as the client sent it.
+
+Only structure is scanned, by regular expressions that skip strings and numbers whole; nothing is parsed and written
+anew, so white space, escapes, number spellings and unknown fields survive.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import orjson
+
+from router.wire.errors import BadRequest, ErrorCode
+
+_SPACE: Final = re.compile(rb"[ \t\n\r]*+")
+_STRING: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+_SCALAR: Final = re.compile(rb"[^\s\"\\,:{}\[\]]++")
+# From anywhere outside a string to just past the next bracket.
+_NEXT_BRACKET: Final = re.compile(rb'[^"{}\[\]]*+(?:"(?:[^"\\]++|\\.)*+"[^"{}\[\]]*+)*+([{}\[\]])', re.DOTALL)
+
+
+def replace_model(body: bytes, model: str) -> bytes:
+    """`body` with the value of its top-level `model` replaced, or the key put first when it has none.
+
+    `body` must be a JSON object that `read_request` accepted. The same object comes back when the value is `model`
+    already. Raises `BadRequest` when the body is no object or holds `model` twice.
+    """
+    value, start = _find_model(body)
+    name = orjson.dumps(model)
+    if value is None:
+        empty = body[_skip_space(body, start) :].startswith(b"}")
+        return body[:start] + b'"model":' + name + (b"" if empty else b",") + body[start:]
+    if _text(body[value.start : value.stop]) == model:
+        return body
+    return body[: value.start] + name + body[value.stop :]
+
+
+def _find_model(body: bytes) -> tuple[slice | None, int]:
+    """Where the value of the top-level `model` stands, and where the object's content begins."""
+    start = _expect(body, _skip_space(body, 0), b"{")
+    found: slice | None = None
+    position = _skip_space(body, start)
+    if body[position : position + 1] == b"}":
+        return None, start
+    while True:
+        key_end = _end(_STRING, body, position)
+        key = body[position:key_end]
+        value_start = _skip_space(body, _expect(body, _skip_space(body, key_end), b":"))
+        value_end = _skip_value(body, value_start)
+        if key == b'"model"' or (b"\\" in key and _text(key) == "model"):
+            if found is not None:
+                raise BadRequest(ErrorCode.DUPLICATE_KEY, "The request holds the key 'model' twice.", "model")
+            found = slice(value_start, value_end)
+            # A second one could only be spelled like this: mostly the rest need not be scanned.
+            if body.find(b'"model"', value_end) < 0 and body.find(b"\\u", value_end) < 0:
+                return found, start
+        position = _skip_space(body, value_end)
+        if body[position : position + 1] == b"}":
+            return found, start
+        position = _skip_space(body, _expect(body, position, b","))
+
+
+def _skip_value(body: bytes, position: int) -> int:
+    first = body[position : position + 1]
+    if first == b'"':
+        return _end(_STRING, body, position)
+    if first not in {b"{", b"["}:
+        return _end(_SCALAR, body, position)
+    depth = 0
+    while True:
+        match = _NEXT_BRACKET.match(body, position)
+        if match is None:
+            raise _malformed()
+        position = match.end()
+        depth += 1 if body[position - 1] in b"{[" else -1
+        if depth == 0:
+            return position
+
+
+def _skip_space(body: bytes, position: int) -> int:
+    return _end(_SPACE, body, position)
+
+
+def _expect(body: bytes, position: int, mark: bytes) -> int:
+    if body[position : position + 1] != mark:
+        raise _malformed()
+    return position + 1
+
+
+def _end(pattern: re.Pattern[bytes], body: bytes, position: int) -> int:
+    match = pattern.match(body, position)
+    if match is None:
+        raise _malformed()
+    return match.end()
+
+
+def _text(value: bytes) -> str | None:
+    try:
+        text = orjson.loads(value)
+    except orjson.JSONDecodeError:
+        return None
+    return text if isinstance(text, str) else None
+
+
+def _malformed() -> BadRequest:
+    return BadRequest(ErrorCode.INVALID_JSON, "The request body is not one JSON object.")

@@ -1,0 +1,70 @@
+"""A request in no client's format: what routing, guards and judges read, whichever API it came by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from router.wire.surface import Format
+
+Role = Literal["user", "assistant", "system", "tool"]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What one side said at one point; "" when it was only images or the like.
+
+    An assistant's text ends with the name and arguments of each tool that it called. `tool` is the result of a tool. A
+    message that holds results and words becomes a turn for each result, then one for the words.
+    """
+
+    role: Role
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolText:
+    """A tool on offer: its name and what its description says, "" where there is none."""
+
+    name: str
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class LlmRequest:
+    """What was asked. `turns` are in order and hold system messages that stand among them.
+
+    `model` is None when the client named none. `system` is all system text, instructions first. `stream` is true only
+    for a JSON true.
+    """
+
+    format: Format
+    model: str | None
+    stream: bool
+    system: str
+    turns: tuple[Turn, ...]
+    tools: tuple[ToolText, ...]
+
+
+def fresh_turns(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
+    """The turns since the assistant last spoke.
+
+    Assistant turns at the very end are a prefill that the client wrote, and hide nothing that stands before them.
+    """
+    end = len(turns)
+    while end and turns[end - 1].role == "assistant":
+        end -= 1
+    start = end
+    while start and turns[start - 1].role != "assistant":
+        start -= 1
+    return turns[start:]
+
+
+def build(
+    format: Format, model: str | None, stream: bool, system: str, turns: Iterable[Turn], tools: tuple[ToolText, ...]
+) -> LlmRequest:
+    """The request, with the text of system turns added to `system`."""
+    kept = tuple(turns)
+    parts = [system, *(turn.text for turn in kept if turn.role == "system")]
+    return LlmRequest(format, model, stream, "\n\n".join(part for part in parts if part), kept, tools)
