@@ -30,7 +30,7 @@ import orjson
 from aiohttp import web
 
 Scripted = Any
-"""float (noul, or score), str (choice), mapping of probabilities (choice, set), list (levels, or spans), or raw dict."""
+"""float (noul, or score), str (choice), mapping of probabilities (choice, set), list (levels or spans), or raw dict."""
 
 
 @dataclass(slots=True)
@@ -53,7 +53,8 @@ class SeenCall:
 
     @property
     def deadline_ms(self) -> int | None:
-        return self.body.get("options", {}).get("deadline_ms")
+        deadline: int | None = self.body.get("options", {}).get("deadline_ms")
+        return deadline
 
 
 @dataclass(slots=True)
@@ -72,7 +73,7 @@ class _Script:
 
 
 class FakeSystemOne:
-    """The scripted server. `calls` are all decide requests in order; `health` and `listing` are what the GETs answer."""
+    """The scripted server. `calls` are all decide requests in order; `health` and `listing` are what GETs answer."""
 
     def __init__(self, *, model: str = "fake", tcp: bool = False, uds: Path | None = None) -> None:
         self.model = model
