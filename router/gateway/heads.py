@@ -1,0 +1,57 @@
+"""Reads a request's head from Envoy's messages, and finds the headers in it that only the router may set."""
+
+from __future__ import annotations
+
+from router.gateway.proto.ext_proc_pb2 import HeaderMap
+from router.wire.http import Head
+
+SELECTED_MODEL = "x-selected-model"
+"""The header that Envoy's routes match."""
+
+_OWNED_STARTS = ("x-vsr", "x_vsr", "x-selected", "x_selected")
+
+
+def is_router_owned(name: str) -> bool:
+    """Whether a client may not send the header `name`: `x-vsr-*`, `x-selected-model` and their underscore twins.
+
+    Twins count because some backends read `x_vsr_a` and `x-vsr-a` as one name.
+    """
+    name = name.lower()
+    if not name.startswith(_OWNED_STARTS):  # settles nearly every header at once
+        return False
+    name = name.replace("_", "-")
+    return name.startswith("x-vsr-") or name == SELECTED_MODEL
+
+
+def read_head(headers: HeaderMap) -> tuple[Head, tuple[str, ...]]:
+    """The head in a headers message, and the names of the router-owned headers that the client sent.
+
+    `:authority` is given as `host`. Never raises: a missing `:method` or `:path` is read as empty.
+    """
+    values: dict[str, str] = {}
+    owned: list[str] = []
+    for header in headers.headers:
+        name = header.key.lower()
+        value = _text(header.raw_value) if header.raw_value else header.value
+        if name in values:
+            values[name] = f"{values[name]}, {value}"
+            continue
+        values[name] = value
+        if is_router_owned(name):
+            owned.append(name)
+    method = values.pop(":method", "")
+    path = values.pop(":path", "")
+    authority = values.pop(":authority", None)
+    if authority is not None:
+        values.setdefault("host", authority)
+    for name in [name for name in values if name.startswith(":")]:
+        del values[name]
+    return Head(method, path, values), tuple(owned)
+
+
+def _text(raw: bytes) -> str:
+    """Header bytes as text. HTTP promises no encoding: what is not UTF-8 is read byte by byte, so nothing fails."""
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return raw.decode("latin-1")

@@ -1,0 +1,103 @@
+"""The phase machine: one HTTP request as Envoy tells it, message by message, with no transport and no clock.
+
+The transport feeds messages and carries out the commands that come back:
+
+    feed(bytes) | decided(verdict) | failed(fault) | ended()  ->  Send | Decide | Finish
+
+Three rules hold whatever arrives, and the property tests drive exactly these:
+
+* Nothing raises. A message that makes no sense ends the stream with an error status.
+* A stream ends with OK only when the request's fate is settled: Envoy forwards a request *unchecked* when its processor
+  leaves with OK, even where `failure_mode_allow` is false.
+* Each phase is answered once. Envoy may repeat the last chunk of a body; the repetition is ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from google.protobuf.message import DecodeError
+
+from router.gateway.commands import Command, Status
+from router.gateway.options import MachineOptions
+from router.gateway.proto.ext_proc_pb2 import ProcessingRequest
+from router.gateway.request_phase import RequestPhase
+from router.gateway.response_phase import ResponsePhase
+from router.verdict import Fault, Forward, Handler
+from router.wire.http import Reply
+
+
+class StreamMachine:
+    """One stream. `report` is told of exceptions that the handler raised and the machine survived."""
+
+    __slots__ = ("_request", "_response", "_started")
+
+    def __init__(
+        self, handler: Handler, options: MachineOptions, report: Callable[[Exception], None] | None = None
+    ) -> None:
+        self._started = False
+        self._request = RequestPhase(handler, options, report)
+        self._response = ResponsePhase(options.response_body_mode)
+
+    @property
+    def ignored(self) -> int:
+        """Repeated messages that were ignored so far."""
+        return self._request.ignored + self._response.ignored
+
+    def feed(self, data: bytes) -> Iterable[Command]:
+        """Take one serialised ProcessingRequest."""
+        try:
+            message = ProcessingRequest.FromString(data)
+        except DecodeError:
+            return self._end(Status.INVALID_ARGUMENT, "not a ProcessingRequest")
+        return self.receive(message)
+
+    def receive(self, message: ProcessingRequest) -> Iterable[Command]:
+        """Take one message."""
+        if self._request.finished:
+            return ()
+        if message.observability_mode:
+            return self._end(
+                Status.FAILED_PRECONDITION, "observability_mode is on: no decision would count, set it to false"
+            )
+        if not self._started:
+            self._start(message)
+        phase = message.WhichOneof("request")
+        if phase is None:
+            return self._end(Status.INVALID_ARGUMENT, "a message without a phase that is known here")
+        return _PHASES[phase](self, message)
+
+    def decided(self, verdict: Reply | Forward) -> Iterable[Command]:
+        """Take what `on_request` returned."""
+        return self._request.decided(verdict)
+
+    def failed(self, fault: Fault) -> Iterable[Command]:
+        """Take the news that `on_request` will not return: it raised, or ran out of time."""
+        return self._request.failed(fault)
+
+    def ended(self) -> Iterable[Command]:
+        """Take the end of Envoy's half of the stream."""
+        # A request that an earlier filter answered is seen in its response phases alone.
+        only_response = self._request.new and self._response.seen
+        if only_response or self._request.settled:
+            return self._end(Status.OK, "")
+        return self._end(Status.ABORTED, "the stream ended before a decision")
+
+    def _start(self, message: ProcessingRequest) -> None:
+        self._started = True
+        if message.HasField("protocol_config"):
+            self._request.configure(message.protocol_config)
+            self._response.mode = message.protocol_config.response_body_mode
+
+    def _end(self, status: Status, detail: str) -> Iterable[Command]:
+        return () if self._request.finished else self._request.finish(status, detail)
+
+
+_PHASES: dict[str, Callable[[StreamMachine, ProcessingRequest], Iterable[Command]]] = {
+    "request_headers": lambda machine, message: machine._request.headers(message.request_headers),
+    "request_body": lambda machine, message: machine._request.body(message.request_body),
+    "request_trailers": lambda machine, message: machine._request.trailers(),
+    "response_headers": lambda machine, message: machine._response.headers(),
+    "response_body": lambda machine, message: machine._response.body(message.response_body),
+    "response_trailers": lambda machine, message: machine._response.trailers(),
+}

@@ -1,0 +1,1 @@
+"""Envoy's external processing messages, generated from proto/ (see proto/README.md)."""

@@ -1,0 +1,201 @@
+"""Builds the messages that go back to Envoy, ready serialised.
+
+Answers that say nothing are built once. Bodies are not put through protobuf: a message is the same on the wire as the
+concatenation of its parts, so the few bytes around a body are written by hand and the body is copied once instead of
+three times (64 KiB: 2 µs instead of 100; 8 MiB: under 1 ms instead of 5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from enum import Enum
+
+from router.gateway.proto.ext_proc_pb2 import (
+    BodyResponse,
+    CommonResponse,
+    HeaderMutation,
+    HeadersResponse,
+    HeaderValueOption,
+    ProcessingMode,
+    ProcessingResponse,
+    TrailersResponse,
+)
+from router.wire.http import Reply
+
+METADATA_NAMESPACE = "pointsman"
+"""Namespace of the dynamic metadata: Envoy reads it by `%DYNAMIC_METADATA(pointsman:key)%`."""
+
+CHUNK_BYTES = 64 * 1024
+"""Largest piece of a streamed body: the upper bound that Envoy's API documents recommend. Larger pieces would also hold
+up the other streams of the connection."""
+
+REPLY_DETAILS = "pointsman_reply"
+"""How Envoy's access log names an answer of ours (`%RESPONSE_CODE_DETAILS%`)."""
+
+REQUEST_HEADERS = ProcessingResponse(request_headers=HeadersResponse()).SerializeToString()
+REQUEST_BODY = ProcessingResponse(request_body=BodyResponse()).SerializeToString()
+REQUEST_TRAILERS = ProcessingResponse(request_trailers=TrailersResponse()).SerializeToString()
+RESPONSE_HEADERS = ProcessingResponse(response_headers=HeadersResponse()).SerializeToString()
+RESPONSE_BODY = ProcessingResponse(response_body=BodyResponse()).SerializeToString()
+RESPONSE_TRAILERS = ProcessingResponse(response_trailers=TrailersResponse()).SerializeToString()
+
+_OVERWRITE = HeaderValueOption.OVERWRITE_IF_EXISTS_OR_ADD
+# Their values are the machine's business: a wrong length makes Envoy fail the request.
+_FRAMING = frozenset({"content-length", "transfer-encoding"})
+
+
+class Direction(Enum):
+    """Which half of the exchange a body belongs to. The value is the field's tag in ProcessingResponse."""
+
+    REQUEST = b"\x1a"  # request_body = 3
+    RESPONSE = b"\x22"  # response_body = 4
+
+
+class Changes:
+    """Changes of one message's headers. Names are lower-cased; a name that is set is not removed as well."""
+
+    __slots__ = ("remove", "set")
+
+    def __init__(self, set_headers: Mapping[str, str] | None = None, remove: Iterable[str] = ()) -> None:
+        self.set = {name.lower(): value for name, value in (set_headers or {}).items()}
+        names = dict.fromkeys(name.lower() for name in remove)
+        for name in _FRAMING:
+            self.set.pop(name, None)
+            names.pop(name, None)
+        self.remove = [name for name in names if name not in self.set]
+
+    def __bool__(self) -> bool:
+        return bool(self.set or self.remove)
+
+    def write(self, mutation: HeaderMutation) -> None:
+        """Add the changes to `mutation`."""
+        mutation.remove_headers.extend(self.remove)
+        for name, value in self.set.items():
+            set_header(mutation, name, value)
+
+
+def set_header(mutation: HeaderMutation, name: str, value: str) -> None:
+    """Overwrite one header. The only place that writes a header value, and it writes `raw_value` alone."""
+    option = mutation.set_headers.add()
+    option.header.key = name
+    option.header.raw_value = clean(value).encode()
+    option.append_action = _OVERWRITE
+    if not value:
+        option.keep_empty_value = True
+
+
+def clean(value: str) -> str:
+    """`value` with a space for everything that a header cannot carry: line breaks, controls, lone surrogates.
+
+    Without this one odd character in, say, a model's answer would fail the whole request in Envoy, or add a header.
+    """
+    if value.isprintable():
+        return value
+    return "".join(char if char.isprintable() or char == "\t" else " " for char in value)
+
+
+def request_headers(changes: Changes, *, clear_route_cache: bool, mode: ProcessingMode | None = None) -> bytes:
+    """Continue after the request's headers."""
+    if not changes and not clear_route_cache and mode is None:
+        return REQUEST_HEADERS
+    response = ProcessingResponse()
+    response.request_headers.SetInParent()
+    _fill(response.request_headers.response, changes, clear_route_cache)
+    if mode is not None:
+        response.mode_override.CopyFrom(mode)
+    return response.SerializeToString()
+
+
+def forward_headers(
+    changes: Changes, metadata: Mapping[str, str], *, clear_route_cache: bool, drop_length: bool
+) -> bytes:
+    """The decision, where the headers' answer carries it (streamed bodies)."""
+    response = ProcessingResponse()
+    common = response.request_headers.response
+    _fill(common, changes, clear_route_cache)
+    if drop_length:
+        common.header_mutation.remove_headers.append("content-length")
+    _metadata(response, metadata)
+    return response.SerializeToString()
+
+
+def forward_body(
+    changes: Changes, metadata: Mapping[str, str], body: bytes | None, *, clear_route_cache: bool
+) -> bytes:
+    """The decision, where the answer to the whole body carries it. A changed body brings its `content-length`."""
+    response = ProcessingResponse()
+    common = response.request_body.response
+    _fill(common, changes, clear_route_cache)
+    _metadata(response, metadata)
+    if body is None:
+        return response.SerializeToString()
+    set_header(common.header_mutation, "content-length", str(len(body)))
+    return response.SerializeToString() + _around(Direction.REQUEST, _field(b"\x0a", body))  # BodyMutation.body = 1
+
+
+def streamed_body(direction: Direction, body: bytes, *, end_of_stream: bool) -> Iterator[bytes]:
+    """The answers that carry `body` in full duplex mode, in pieces of at most CHUNK_BYTES, made as they are asked for.
+
+    An empty body gives one empty piece, so that an end of stream always has something to travel on.
+    """
+    view = memoryview(body)
+    for start in range(0, max(len(body), 1), CHUNK_BYTES):
+        piece = view[start : start + CHUNK_BYTES]
+        chunk = _field(b"\x0a", piece)  # StreamedBodyResponse.body = 1
+        if end_of_stream and start + CHUNK_BYTES >= len(body):
+            chunk.append(b"\x10\x01")  # StreamedBodyResponse.end_of_stream = 2
+        yield _around(direction, _nest(b"\x1a", chunk))  # BodyMutation.streamed_response = 3
+
+
+def immediate(reply: Reply) -> bytes:
+    """An answer that goes straight to the client."""
+    response = ProcessingResponse()
+    answer = response.immediate_response
+    answer.status.code = reply.status if 200 <= reply.status <= 999 else 500
+    Changes(reply.headers).write(answer.headers)
+    answer.body = reply.body
+    answer.details = REPLY_DETAILS
+    return response.SerializeToString()
+
+
+def _fill(common: CommonResponse, changes: Changes, clear_route_cache: bool) -> None:
+    common.SetInParent()
+    if changes:
+        changes.write(common.header_mutation)
+    if clear_route_cache:
+        common.clear_route_cache = True
+
+
+def _metadata(response: ProcessingResponse, metadata: Mapping[str, str]) -> None:
+    if not metadata:
+        return
+    fields = response.dynamic_metadata.fields[METADATA_NAMESPACE].struct_value.fields
+    for key, value in metadata.items():
+        fields[clean(key)].string_value = clean(value)
+
+
+_Parts = list[bytes | memoryview]
+
+
+def _around(direction: Direction, mutation: _Parts) -> bytes:
+    """A ProcessingResponse whose body answer holds the BodyMutation `mutation`."""
+    common = _nest(b"\x1a", mutation)  # CommonResponse.body_mutation = 3
+    answer = _nest(b"\x0a", common)  # BodyResponse.response = 1
+    return b"".join(_nest(direction.value, answer))
+
+
+def _field(tag: bytes, value: bytes | memoryview) -> _Parts:
+    return [tag, _varint(len(value)), value]
+
+
+def _nest(tag: bytes, parts: _Parts) -> _Parts:
+    return [tag, _varint(sum(map(len, parts))), *parts]
+
+
+def _varint(number: int) -> bytes:
+    out = bytearray()
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    out.append(number)
+    return bytes(out)

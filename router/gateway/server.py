@@ -1,0 +1,207 @@
+"""The ext_proc server on grpc.aio: the reference transport around the phase machine.
+
+One task a stream, which reads a message, carries out what the machine says, and reads the next. While the handler
+decides nothing is read: Envoy sends nothing then, and a client that leaves cancels the task, and with it the decision,
+at once.
+
+Messages travel through gRPC as plain bytes. So constant answers are never serialised again, undecodable messages reach
+the machine's rules instead of gRPC's, and large bodies skip protobuf on the way out. Decoding stays on the event loop
+whatever the size: it is one copy of the body (8 MiB: 0.6 ms), made while the interpreter's lock is held, so a thread
+would add a hand-over and free nothing. What is slow in a large body is reading its JSON: that is the handler's to move.
+
+All streams of a process live on one event loop: grpc.aio polls badly from several.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
+
+import grpc
+import grpc.aio
+
+from router.gateway.commands import Command, Decide, Finish, Send, Status
+from router.gateway.health import Health
+from router.gateway.machine import StreamMachine
+from router.gateway.options import MachineOptions
+from router.verdict import Fault, Handler
+
+SERVICE = "envoy.service.ext_proc.v3.ExternalProcessor"
+MESSAGE_HEADROOM = 1024 * 1024
+"""Bytes of a gRPC message beyond the largest body: headers, attributes, a body that grew by an edit."""
+
+_log = logging.getLogger("pointsman.gateway")
+_CODES: dict[Status, grpc.StatusCode] = {status: grpc.StatusCode[status.name] for status in Status}
+
+
+class ListenError(OSError):
+    """The server could not listen on its address."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOptions:
+    """Settings of a server; times in seconds.
+
+    `deadline_s`: longest time of one decision, above every deadline of a recipe; then the client gets the handler's
+    DEADLINE fault. `settle_s`: how long a draining server goes on taking streams after it began to say NOT_SERVING;
+    longer than the health checks' interval. `max_connection_age_s`: ask Envoy to connect anew after this time, so that
+    load spreads over replicas behind one address; None never does.
+    """
+
+    machine: MachineOptions = field(default_factory=MachineOptions)
+    deadline_s: float = 60.0
+    settle_s: float = 3.0
+    max_connection_age_s: float | None = None
+
+
+class ExtProcServer:
+    """Serves `handler` on `address`: "host:port" (port 0 picks one) or "unix:/path".
+
+    `on_stream` is called with +1 and -1 as streams begin and end, `on_error` with the status of each stream that ends
+    without a verdict. `sleep` is the clock of `drain`. Health is NOT_SERVING until `set_serving(True)`.
+    """
+
+    def __init__(
+        self,
+        handler: Handler,
+        address: str,
+        options: ServerOptions | None = None,
+        *,
+        on_stream: Callable[[int], None] | None = None,
+        on_error: Callable[[Status], None] | None = None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._handler = handler
+        self._address = address
+        self._options = options or ServerOptions()
+        self._on_stream = on_stream
+        self._on_error = on_error
+        self._sleep = sleep
+        self._health = Health(("", SERVICE))
+        self._server: grpc.aio.Server | None = None
+        self._streams = 0
+        self.port = 0
+        """The port, once started; 0 on a Unix socket."""
+
+    @property
+    def streams(self) -> int:
+        """Streams in flight."""
+        return self._streams
+
+    def set_serving(self, serving: bool) -> None:
+        """Say over gRPC health whether requests may come. Calls are answered either way."""
+        self._health.set_serving(serving)
+
+    async def start(self) -> None:
+        """Listen. Raises ListenError, with the address, when that fails."""
+        server = grpc.aio.server(options=self._channel_options())
+        process: grpc.RpcMethodHandler[bytes, bytes] = grpc.stream_stream_rpc_method_handler(self._process)
+        server.add_generic_rpc_handlers(
+            (grpc.method_handlers_generic_handler(SERVICE, {"Process": process}), self._health.handler())
+        )
+        try:
+            port = server.add_insecure_port(self._address)
+        except RuntimeError:
+            raise ListenError(f"cannot listen on {self._address}: in use, malformed or not permitted") from None
+        await server.start()
+        self._server = server
+        self.port = 0 if self._address.startswith("unix:") else port
+
+    async def drain(self, grace_s: float) -> None:
+        """Stop without failing a request: say NOT_SERVING, wait `settle_s`, take no more, let streams finish.
+
+        Streams that still run after `grace_s` seconds are cancelled, which Envoy answers with an error. Calling it
+        again is harmless.
+        """
+        server = self._server
+        if server is None:
+            return
+        self._server = None
+        self._health.close()
+        await self._sleep(self._options.settle_s)
+        await server.stop(grace_s)
+
+    async def stop(self) -> None:
+        """Stop now: streams in flight are cancelled."""
+        server, self._server = self._server, None
+        self._health.close()
+        if server is not None:
+            await server.stop(None)
+
+    async def wait(self) -> None:
+        """Return when the server has stopped."""
+        if self._server is not None:
+            await self._server.wait_for_termination()
+
+    def _channel_options(self) -> list[tuple[str, int]]:
+        limit = self._options.machine.max_body_bytes + MESSAGE_HEADROOM
+        options = [
+            ("grpc.max_receive_message_length", limit),
+            ("grpc.max_send_message_length", limit),
+            # Two processes on one port would hide a mistake, and spread nothing: Envoy holds one connection.
+            ("grpc.so_reuseport", 0),
+            # Envoy's keepalive pings are welcome however many there are.
+            ("grpc.http2.max_ping_strikes", 0),
+        ]
+        if self._options.max_connection_age_s is not None:
+            options.append(("grpc.max_connection_age_ms", int(self._options.max_connection_age_s * 1000)))
+        return options
+
+    async def _process(
+        self, messages: AsyncIterator[bytes], context: grpc.aio.ServicerContext[bytes, bytes]
+    ) -> AsyncIterator[bytes]:
+        machine = StreamMachine(self._handler, self._options.machine, _report)
+        self._count(1)
+        try:
+            async for message in messages:
+                commands: Iterable[Command] = machine.feed(message)
+                while commands:
+                    decide: Decide | None = None
+                    for command in commands:
+                        if isinstance(command, Send):
+                            yield command.data
+                        elif isinstance(command, Decide):
+                            decide = command
+                        else:
+                            await self._finish(command, context)
+                            return
+                    commands = () if decide is None else await self._decide(machine, decide)
+            for command in machine.ended():
+                if isinstance(command, Finish):
+                    await self._finish(command, context)
+        finally:
+            self._count(-1)
+            if machine.ignored:
+                _log.debug("ignored repeated messages", extra={"count": machine.ignored})
+
+    async def _decide(self, machine: StreamMachine, command: Decide) -> Iterable[Command]:
+        try:
+            async with asyncio.timeout(self._options.deadline_s) as limit:
+                verdict = await self._handler.on_request(command.head, command.body)
+        except Exception as error:
+            if isinstance(error, TimeoutError) and limit.expired():
+                _log.warning("a decision ran out of time")
+                return machine.failed(Fault.DEADLINE)
+            _report(error)
+            return machine.failed(Fault.INTERNAL)
+        return machine.decided(verdict)
+
+    async def _finish(self, command: Finish, context: grpc.aio.ServicerContext[bytes, bytes]) -> None:
+        if command.status is Status.OK:
+            return
+        _log.warning("stream refused: %s", command.detail)
+        if self._on_error is not None:
+            self._on_error(command.status)
+        await context.abort(_CODES[command.status], command.detail)
+
+    def _count(self, delta: int) -> None:
+        self._streams += delta
+        if self._on_stream is not None:
+            self._on_stream(delta)
+
+
+def _report(error: Exception) -> None:
+    """Log an exception by its class alone: its text may hold parts of a prompt."""
+    _log.error("handler failed: %s", type(error).__name__)
