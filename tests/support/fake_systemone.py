@@ -35,9 +35,10 @@ Scripted = Any
 
 @dataclass(slots=True)
 class SeenCall:
-    """A request as it came."""
+    """A request as it came, and which connection it came on."""
 
     body: dict[str, Any]
+    connection: int = 0
 
     @property
     def state(self) -> Any:
@@ -187,7 +188,7 @@ class FakeSystemOne:
 
     async def _decide(self, request: web.Request) -> web.StreamResponse:
         body = orjson.loads(await request.read())
-        self.calls.append(SeenCall(body))
+        self.calls.append(SeenCall(body, id(request.transport)))
         self.arrived.set()
         await self._open.wait()
         if self._script.drops > 0:
