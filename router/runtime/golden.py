@@ -1,0 +1,110 @@
+"""Golden cases: an artifact is served only if it still gives the answers that its card promises.
+
+A case compares heads (probabilities of raw labels), spans of the span preset (raw labels), or whole answers to
+questions in System One form, each within the case's tolerance.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from router.questions import Question, QuestionType, SpanAnswer
+
+from .asking import Answered, Asked
+from .body import BadBody, read_questions
+from .card import Preset
+from .card_reader import CARD_FILE
+from .errors import ArtifactError
+from .render import render_answers
+from .rows import Raw, RowPlan
+from .two_tower import TwoTower, head_probabilities
+
+
+def check_golden(adapter: TwoTower) -> None:
+    """Run every golden case. Raises ArtifactError naming the case and what differs."""
+    for index, case in enumerate(adapter.card.golden):
+        where = f"{CARD_FILE}: golden[{index}]"
+        tolerance = float(case.get("tolerance", 0.02))
+        if "heads" in case:
+            _heads(adapter, f"{where}.heads", case, tolerance)
+        if "spans" in case:
+            _spans(adapter, f"{where}.spans", case["state"], case["spans"], tolerance)
+        if "answers" in case:
+            _answers(adapter, where, case, tolerance)
+
+
+def _preset(adapter: TwoTower, where: str, name: str) -> Preset:
+    preset = adapter.card.presets.get(name)
+    if preset is None or preset.pair is not None:
+        raise ArtifactError(where, "the card defines no such preset of one text")
+    return preset
+
+
+def _heads(adapter: TwoTower, where: str, case: Mapping[str, Any], tolerance: float) -> None:
+    presets = [_preset(adapter, f"{where}.{name}", name) for name in case["heads"]]
+    plan = adapter.plan(case["state"], [Asked(Question(preset.type, preset=preset.name)) for preset in presets])
+    outputs = _run(adapter, plan)
+    for preset, expected in zip(presets, case["heads"].values(), strict=True):
+        got = head_probabilities(preset, outputs)
+        if len(got) != len(expected) or any(abs(a - b) > tolerance for a, b in zip(got, expected, strict=True)):
+            shown = [round(float(p), 4) for p in got]
+            raise ArtifactError(f"{where}.{preset.name}", f"golden answer differs: {shown}, not {expected}")
+
+
+def _spans(adapter: TwoTower, where: str, state: str, expected: Sequence[Mapping[str, Any]], tolerance: float) -> None:
+    presets = [p for p in adapter.card.presets.values() if p.type is QuestionType.SPAN]
+    if len(presets) != 1:
+        raise ArtifactError(where, "needs exactly one span preset in the card")
+    preset = presets[0]
+    answered = _ask(adapter, state, {"q": {"type": "span", "preset": preset.name}})["q"]
+    if not isinstance(answered, Answered) or not isinstance(answered.answer, SpanAnswer):
+        raise ArtifactError(where, "golden question was not answered")
+    names = dict(zip(preset.raw, preset.mapped, strict=True))
+    kept = [span for span in expected if names.get(span["label"]) is not None]
+    got = answered.answer.spans
+    same = len(got) == len(kept) and all(
+        (a.start, a.end, a.label) == (b["start"], b["end"], names[b["label"]])
+        and abs(a.probability - b["probability"]) <= tolerance
+        for a, b in zip(got, kept, strict=True)
+    )
+    if not same:
+        found = [(span.start, span.end, span.label, round(span.probability, 3)) for span in got]
+        raise ArtifactError(where, f"golden answer differs: {found}")
+
+
+def _answers(adapter: TwoTower, where: str, case: Mapping[str, Any], tolerance: float) -> None:
+    try:
+        questions = read_questions(case["questions"])
+    except BadBody:
+        raise ArtifactError(f"{where}.questions", "are not valid questions") from None
+    answered = _ask(adapter, case["state"], case["questions"])
+    got = render_answers(questions, answered)
+    _same(f"{where}.answers", case["answers"], {key: got.get(key) for key in case["answers"]}, tolerance)
+
+
+def _ask(adapter: TwoTower, state: Any, raw: Any) -> dict[str, Any]:
+    questions = read_questions(raw)
+    plan = adapter.plan(state, [posed.asked for posed in questions.values()])
+    return dict(zip(questions, adapter.answer(plan, _run(adapter, plan)), strict=True))
+
+
+def _run(adapter: TwoTower, plan: RowPlan) -> list[Raw]:
+    """Row by row: a golden answer must not depend on what it is batched with."""
+    return [adapter.run([row])[0] for row in plan.rows]
+
+
+def _same(where: str, expected: Any, got: Any, tolerance: float) -> None:
+    """Compare as JSON: numbers within the tolerance, everything else exactly."""
+    if isinstance(expected, dict) and isinstance(got, dict):
+        for key, value in expected.items():
+            _same(f"{where}.{key}", value, got.get(key), tolerance)
+    elif isinstance(expected, list) and isinstance(got, list) and len(expected) == len(got):
+        for index, pair in enumerate(zip(expected, got, strict=True)):
+            _same(f"{where}[{index}]", *pair, tolerance)
+    elif isinstance(expected, float | int) and isinstance(got, float | int) and not isinstance(expected, bool):
+        if not math.isclose(expected, got, rel_tol=0, abs_tol=tolerance):
+            raise ArtifactError(where, f"golden answer differs: {got}, not {expected}")
+    elif expected != got:
+        raise ArtifactError(where, f"golden answer differs: {got!r}, not {expected!r}")

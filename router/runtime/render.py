@@ -1,0 +1,86 @@
+"""Typed answers to the JSON of a System One response."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from router.questions import ChoiceAnswer, NoulAnswer, ScoreAnswer, SetAnswer, SpanAnswer
+
+from .asking import Answered, Failure
+from .body import Posed
+
+Results = Mapping[str, Answered | Failure]
+
+
+def render_answers(questions: Mapping[str, Posed], results: Results) -> dict[str, Any]:
+    """The `answers` object: one answer a question, and one yes/no answer a label of a set."""
+    return render_block(questions, results)["answers"]  # type: ignore[no-any-return]
+
+
+def render_block(questions: Mapping[str, Posed], results: Results) -> dict[str, Any]:
+    """`answers` of one state, with `sets`, `spans` and `thresholds` where there are any."""
+    answers: dict[str, Any] = {}
+    sets: dict[str, Any] = {}
+    spans: dict[str, Any] = {}
+    thresholds: dict[str, float] = {}
+    for name, posed in questions.items():
+        result = results[name]
+        if isinstance(result, Failure):
+            kind = posed.asked.question.type.value
+            answers[name] = {"type": kind, "error": result.code.value, "message": result.message}
+            continue
+        if result.threshold is not None:
+            thresholds[name] = result.threshold
+        coverage = _coverage(posed, result)
+        answer = result.answer
+        if isinstance(answer, SetAnswer):
+            selected = [key for key in answer.probabilities if key in answer.selected]
+            sets[name] = {"selected": selected, "probabilities": dict(answer.probabilities), **coverage}
+            answers |= {f"{name}.{key}": {"type": "noul", "noul": p} for key, p in answer.probabilities.items()}
+        elif isinstance(answer, SpanAnswer):
+            spans[name] = [_span(span, result.text or "") for span in answer.spans]
+            answers[name] = {"type": "noul", "noul": answer.word_probability, **coverage}
+        else:
+            answers[name] = {**_plain(answer, posed), **coverage}
+    block = {"answers": answers, "sets": sets, "spans": spans, "thresholds": thresholds}
+    return {key: value for key, value in block.items() if value or key == "answers"}
+
+
+def _plain(answer: Any, posed: Posed) -> dict[str, Any]:
+    if isinstance(answer, NoulAnswer):
+        return {"type": "noul", "noul": answer.probability}
+    if isinstance(answer, ChoiceAnswer):
+        return {
+            "type": "choice",
+            "choice": answer.choice,
+            "confidence": answer.confidence,
+            "probabilities": dict(answer.probabilities),
+        }
+    if isinstance(answer, ScoreAnswer):
+        levels = posed.legend or tuple(str(index) for index in range(len(answer.probabilities)))
+        return {
+            "type": "score",
+            "score": answer.score,
+            "confidence": answer.confidence,
+            "legend": {str(index): level for index, level in enumerate(levels)},
+            "probabilities": {str(index): p for index, p in enumerate(answer.probabilities)},
+        }
+    raise TypeError(type(answer).__name__)
+
+
+def _span(span: Any, text: str) -> dict[str, Any]:
+    return {
+        "label": span.label,
+        "start": span.start,
+        "end": span.end,
+        "text": text[span.start : span.end],
+        "probability": span.probability,
+    }
+
+
+def _coverage(posed: Posed, result: Answered) -> dict[str, str]:
+    """`complete` where it was asked for; `partial` always when something was left unread."""
+    if not result.complete:
+        return {"input_coverage": "partial"}
+    return {"input_coverage": "complete"} if posed.asked.full else {}

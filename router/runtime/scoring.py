@@ -1,0 +1,59 @@
+"""Numbers from logits: probabilities, confidences as System One publishes them, and typed answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from router.questions import ChoiceAnswer, ScoreAnswer
+
+Doubles = npt.NDArray[np.float64]
+
+
+def softmax(logits: npt.NDArray[np.floating]) -> Doubles:
+    """Probabilities over the last side, computed in double precision."""
+    wide = np.asarray(logits, dtype=np.float64)
+    raised = np.exp(wide - wide.max(axis=-1, keepdims=True))
+    result: Doubles = raised / raised.sum(axis=-1, keepdims=True)
+    return result
+
+
+def sigmoid(logits: npt.NDArray[np.floating]) -> Doubles:
+    """Probabilities of independent logits; never overflows."""
+    wide = np.asarray(logits, dtype=np.float64)
+    result: Doubles = 0.5 * (1.0 + np.tanh(0.5 * wide))
+    return result
+
+
+def choice_confidence(probabilities: Sequence[float]) -> float:
+    """How far the top probability stands above an even spread: 0 for even, 1 for certain."""
+    count = len(probabilities)
+    if count == 1:
+        return 1.0
+    return max(0.0, (max(probabilities) - 1 / count) / (1 - 1 / count))
+
+
+def score_confidence(probabilities: Sequence[float]) -> float:
+    """One minus the expected distance from the most probable level, in units of that of an even spread."""
+    count = len(probabilities)
+    if count == 1:
+        return 1.0
+    mode = int(np.argmax(probabilities))
+    even = sum(abs(level - (count - 1) / 2) for level in range(count)) / count
+    spread = sum(p * abs(level - mode) for level, p in enumerate(probabilities))
+    return max(0.0, 1 - spread / even)
+
+
+def choice_answer(keys: Sequence[str], probabilities: Sequence[float]) -> ChoiceAnswer:
+    """A choice; of equal probabilities the first option is chosen."""
+    best = int(np.argmax(probabilities))
+    values = {key: float(p) for key, p in zip(keys, probabilities, strict=True)}
+    return ChoiceAnswer(keys[best], values, choice_confidence(list(values.values())))
+
+
+def score_answer(probabilities: Sequence[float]) -> ScoreAnswer:
+    """A score: the expected level."""
+    values = tuple(float(p) for p in probabilities)
+    return ScoreAnswer(sum(i * p for i, p in enumerate(values)), values, score_confidence(values))

@@ -1,0 +1,85 @@
+"""The texts of a free question that are compared with the state, and the vectors already known for such texts."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from router.questions import Option, Question, QuestionType
+
+from .rows import Floats
+
+CACHED_TEXTS = 8192
+_LONGEST_KEY = 4096
+_PLACE = re.compile(r"\{key\}|\{description\}")
+
+
+@dataclass(frozen=True, slots=True)
+class KnownText:
+    """The vector of a text and how many tokens reading it took."""
+
+    vector: Floats
+    tokens: int
+
+
+class TextCache:
+    """Vectors by exact text, least recently used out first. Safe for several threads.
+
+    These are texts of questions, which come from configuration. Very long ones are not kept.
+    """
+
+    def __init__(self, most: int = CACHED_TEXTS) -> None:
+        """Keep at most `most` texts."""
+        self._most = most
+        self._known: OrderedDict[str, KnownText] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, text: str) -> KnownText | None:
+        """The vector of a text, None when it is not known."""
+        with self._lock:
+            known = self._known.get(text)
+            if known is not None:
+                self._known.move_to_end(text)
+            return known
+
+    def put(self, text: str, vector: Floats, tokens: int) -> None:
+        """Remember a text."""
+        if len(text) > _LONGEST_KEY:
+            return
+        with self._lock:
+            # A copy: the vector is a view that would keep its whole batch alive.
+            self._known[text] = KnownText(vector.copy(), tokens)
+            while len(self._known) > self._most:
+                self._known.popitem(last=False)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+
+def question_texts(question: Question, template: str) -> tuple[str, ...]:
+    """What to compare with the state: options, levels or labels in order; for noul the yes side, or no and yes.
+
+    A noul compares its instructions; a described `true` side is appended to them; with both sides described, those two
+    are compared and the instructions frame both.
+    """
+    if question.type is QuestionType.SCORE:
+        return tuple(option.description or option.key for option in question.options)
+    if question.type is not QuestionType.NOUL:
+        return tuple(render(option, template) for option in question.options)
+    sides = {option.key: option.description for option in question.options if option.description}
+    asked = [question.instructions] if question.instructions else []
+    if "true" in sides and "false" in sides:
+        return ("\n".join([*asked, sides["false"]]), "\n".join([*asked, sides["true"]]))
+    if "true" in sides:
+        asked.append(sides["true"])
+    return ("\n".join(asked),)
+
+
+def render(option: Option, template: str) -> str:
+    """An option as text: by the card's template, or the bare key when it has no description."""
+    if not option.description:
+        return option.key
+    values = {"{key}": option.key, "{description}": option.description}
+    return _PLACE.sub(lambda match: values[match[0]], template)

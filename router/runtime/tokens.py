@@ -1,0 +1,113 @@
+"""Text to token ids and back to places in the text. Offsets are code points of the text as it was given.
+
+Truncation and padding that a `tokenizer.json` may carry are switched off once, right after loading; nothing changes the
+tokenizer afterwards, so that threads can share it. User text can never become a special token: texts that spell one are
+broken up before, and ids that still are special are replaced after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from tokenizers import Tokenizer as _Tokenizer
+
+from .artifact import TOKENIZER_FILE, Artifact
+from .card import Tokens
+from .errors import ArtifactError
+from .rows import Ids
+
+CODE_POINTS_PER_TOKEN = 16
+"""Text beyond this many code points a token is not even tokenised: ordinary text has 2 to 5."""
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A text as ids (no special tokens) and the code points each came from; `complete` is False when it was cut."""
+
+    ids: Ids
+    offsets: Sequence[tuple[int, int]]
+    complete: bool
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+class Tokenizer:
+    """The artifact's tokenizer with its guard against forged special tokens."""
+
+    def __init__(self, artifact: Artifact) -> None:
+        """Load `tokenizer.json`. Raises ArtifactError when it is not one, or does not know the card's special ids."""
+        path = artifact.path(TOKENIZER_FILE)
+        try:
+            inner = _Tokenizer.from_file(str(path))
+        except Exception as error:
+            raise ArtifactError(str(path), f"is not a tokenizer: {type(error).__name__}") from None
+        inner.no_truncation()
+        inner.no_padding()
+        self._inner = inner
+        self._frame: Tokens = artifact.card.tokens
+        self._forbidden = tuple(sorted(self._frame.forbidden, key=len, reverse=True))
+        size = inner.get_vocab_size(with_added_tokens=True)
+        for name, ident in (("pad", self._frame.pad), ("cls", self._frame.cls), ("sep", self._frame.sep)):
+            if ident is not None and not 0 <= ident < size:
+                raise ArtifactError(str(path), f"has no id {ident}, which the card calls tokens.{name}")
+        self._unknown = self._unknown_id()
+        special = {ident for ident, token in inner.get_added_tokens_decoder().items() if token.special}
+        special |= {ident for ident in (self._frame.pad, self._frame.cls, self._frame.sep) if ident is not None}
+        self._special = np.array(sorted(special - {self._unknown}), dtype=np.int64)
+
+    def _unknown_id(self) -> int:
+        model = self._inner.model
+        token = getattr(model, "unk_token", None)
+        ident = self._inner.token_to_id(token) if isinstance(token, str) else None
+        return self._frame.pad if ident is None else int(ident)
+
+    def neutral(self, text: str) -> str:
+        """The text with forbidden texts broken: one code point of each becomes a space, so offsets stay true."""
+        for spelled in self._forbidden:
+            if spelled in text:
+                text = text.replace(spelled, " " + spelled[1:])
+        return text
+
+    def encode(self, text: str, most: int) -> Encoded:
+        """At most `most` tokens from the beginning of `text`."""
+        clipped = text[: most * CODE_POINTS_PER_TOKEN]
+        encoding = self._inner.encode(self.neutral(clipped), add_special_tokens=False)
+        ids = np.array(encoding.ids, dtype=np.int64)
+        if len(self._special) and len(ids):
+            ids[np.isin(ids, self._special)] = self._unknown
+        complete = len(clipped) == len(text) and len(ids) <= most
+        return Encoded(ids[:most], encoding.offsets, complete)
+
+    @property
+    def framing(self) -> int:
+        """How many special tokens frame a row."""
+        return (self._frame.cls is not None) + (self._frame.sep is not None)
+
+    def frame(self, ids: Ids) -> Ids:
+        """Ids with the special tokens that begin and end a row. A row is never empty, whatever the text."""
+        if not len(ids) and not self.framing:
+            ids = np.array([self._unknown], dtype=np.int64)
+        first = [] if self._frame.cls is None else [self._frame.cls]
+        last = [] if self._frame.sep is None else [self._frame.sep]
+        return np.concatenate([np.array(first, np.int64), ids, np.array(last, np.int64)])
+
+    @property
+    def leading(self) -> int:
+        """How many special tokens stand before the text in a row."""
+        return int(self._frame.cls is not None)
+
+
+def windows(length: int, room: int, size: int, overlap: int) -> list[tuple[int, int]]:
+    """Cut `length` tokens: one piece when they fit `room`, else windows of `size` sharing `overlap`, all full.
+
+    Every token is in a window, and the last window ends at the last token.
+    """
+    if length <= room:
+        return [(0, length)]
+    size = min(size, room)
+    step = size - overlap
+    starts = [*range(0, length - size, step), length - size]
+    return [(start, start + size) for start in starts]

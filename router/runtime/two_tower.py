@@ -1,0 +1,290 @@
+"""Adapter `two_tower`: one pass over a state answers every preset and every free question about it.
+
+The encoder gives a unit vector per text (`custom_questions.embedding`), logits of the preset heads, and optionally
+logits or states per token. Free questions compare the state's vector with the vectors of option texts, which are
+computed once and kept. A state longer than the graph is read in windows and pooled per type, as the card says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from router.questions import Answer, NoulAnswer, Question, QuestionType, SetAnswer, SpanAnswer
+
+from .artifact import Artifact
+from .asking import Answered, Asked, Failure, FailureCode, State
+from .card import Affine, Card, CustomQuestions, Preset
+from .engine import Engine
+from .rows import Floats, Raw, Row, RowPlan
+from .scoring import Doubles, choice_answer, score_answer, sigmoid, softmax
+from .spans import WindowScores, decode, word_probability
+from .state import text_of
+from .texts import TextCache, question_texts
+from .tokens import Encoded, Tokenizer, windows
+
+
+@dataclass(slots=True)
+class View:
+    """One text being read: its tokens, the windows they are cut into, and the rows from `row` on that hold them."""
+
+    text: str
+    encoded: Encoded
+    cuts: list[tuple[int, int]]
+    complete: bool
+    outputs: set[str]
+    row: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One question of a plan: what it reads, or why it cannot be answered."""
+
+    asked: Asked
+    view: View | None
+    preset: Preset | None
+    texts: tuple[str, ...]
+    failure: Failure | None
+
+
+@dataclass(frozen=True, slots=True)
+class Private:
+    """What `plan` keeps for `answer`. `vectors` are the known texts; `rows` tells which row holds each new one."""
+
+    items: list[Item]
+    vectors: dict[str, Floats]
+    rows: dict[str, int]
+
+
+class TwoTower:
+    """The adapter over one artifact. Keeps the contract of `asking.Adapter`."""
+
+    def __init__(self, artifact: Artifact, engine: Engine) -> None:
+        """Load the tokenizer. Raises ArtifactError."""
+        self.card: Card = artifact.card
+        self.tokenizer = Tokenizer(artifact)
+        self._engine = engine
+        self._custom: CustomQuestions | None = artifact.card.custom
+        self._texts = TextCache()
+
+    def run(self, rows: Sequence[Row]) -> list[Raw]:
+        """Compute one batch."""
+        return self._engine.run(rows)
+
+    # -- plan ----------------------------------------------------------------------------------------------------------
+
+    def plan(self, state: State, asked: Sequence[Asked]) -> RowPlan:
+        """Rows of every text that the questions read, and of every option text not seen before."""
+        views: dict[tuple[str, bool], View] = {}
+        items = [self._item(state, one, views) for one in asked]
+        rows: list[Row] = []
+        for view in views.values():
+            view.row = len(rows)
+            wanted = tuple(sorted(view.outputs))
+            frame = self.tokenizer.frame
+            rows += [Row(frame(view.encoded.ids[start:end]), wanted) for start, end in view.cuts]
+        tokens = sum(row.tokens for row in rows)
+        vectors: dict[str, Floats] = {}
+        places: dict[str, int] = {}
+        for text in dict.fromkeys(text for item in items for text in item.texts):
+            known = self._texts.get(text)
+            if known is not None:
+                vectors[text] = known.vector
+                tokens += known.tokens
+                continue
+            places[text] = len(rows)
+            rows.append(self._text_row(text))
+            tokens += rows[-1].tokens
+        return RowPlan(rows, tokens, Private(items, vectors, places))
+
+    def _text_row(self, text: str) -> Row:
+        assert self._custom is not None  # noqa: S101  only free questions have texts
+        room = self.card.limits.graph_tokens - self.tokenizer.framing
+        return Row(self.tokenizer.frame(self.tokenizer.encode(text, room).ids), (self._custom.embedding,))
+
+    def _item(self, state: State, asked: Asked, views: dict[tuple[str, bool], View]) -> Item:
+        question = asked.question
+        preset = self.card.presets.get(question.preset) if question.preset is not None else None
+        failure = self._refusal(question, preset)
+        if failure is not None:
+            return Item(asked, None, preset, (), failure)
+        reads = "span" if question.type is QuestionType.SPAN else preset.reads if preset else "any"
+        text = text_of(state, asked.over, reads)
+        if isinstance(text, Failure):
+            return Item(asked, None, preset, (), text)
+        once = asked.truncate or self.card.reading.long != "window"
+        view = views.get((text, once))
+        if view is None:
+            view = views[text, once] = self._view(text, once)
+        if not view.complete and (asked.full or self.card.reading.long == "reject"):
+            failure = Failure(FailureCode.MAX_LENGTH_EXCEEDED, "the text is longer than the model can read whole")
+            return Item(asked, None, preset, (), failure)
+        view.outputs |= self._outputs(question.type, preset)
+        texts = () if preset else question_texts(question, self.card.option_template)
+        return Item(asked, view, preset, texts, None)
+
+    def _view(self, text: str, once: bool) -> View:
+        reading, limits = self.card.reading, self.card.limits
+        room = limits.graph_tokens - self.tokenizer.framing
+        encoded = self.tokenizer.encode(text, room if once else max(room, limits.max_input_tokens))
+        cuts = windows(len(encoded), room, reading.window_tokens, reading.overlap)
+        return View(text, encoded, cuts, encoded.complete, set())
+
+    def _refusal(self, question: Question, preset: Preset | None) -> Failure | None:
+        message = None
+        limits = self.card.limits
+        if question.preset is not None and preset is None:
+            message = "this model does not define that preset"
+        elif preset is not None and preset.pair is not None:
+            message = "this preset compares two texts, which this runtime does not do yet"
+        elif preset is not None and preset.type is not question.type:
+            message = f"this preset is a {preset.type.value} question"
+        elif preset is not None and question.options:
+            message = "a preset brings its own options"
+        elif preset is None and question.type not in self.card.question_types:
+            message = f"this model does not answer {question.type.value} questions in free words"
+        elif len(question.options) > limits.max_options and question.type is QuestionType.CHOICE:
+            message = f"this model takes at most {limits.max_options} options"
+        elif len(question.options) > limits.max_labels and question.type in (QuestionType.SET, QuestionType.SPAN):
+            message = f"this model takes at most {limits.max_labels} labels"
+        return None if message is None else Failure(FailureCode.INVALID_QUESTION, message)
+
+    def _outputs(self, kind: QuestionType, preset: Preset | None) -> set[str]:
+        if preset is not None:
+            return {preset.head}
+        assert self._custom is not None  # noqa: S101  the card is checked: free types have their rule
+        if kind is QuestionType.SPAN and self._custom.span_states is not None:
+            return {self._custom.span_states}
+        return {self._custom.embedding}
+
+    # -- answer --------------------------------------------------------------------------------------------------------
+
+    def answer(self, plan: RowPlan, raw: Sequence[Raw]) -> list[Answered | Failure]:
+        """Answers in the order of the questions. An output that is not finite fails its question, not the request."""
+        private: Private = plan.private
+        for text, place in private.rows.items():
+            assert self._custom is not None  # noqa: S101  only free questions have texts
+            vector = raw[place][self._custom.embedding]
+            private.vectors[text] = vector
+            self._texts.put(text, vector, plan.rows[place].tokens)
+        return [self._answered(item, private.vectors, raw) for item in private.items]
+
+    def _answered(self, item: Item, vectors: dict[str, Floats], raw: Sequence[Raw]) -> Answered | Failure:
+        if item.failure is not None or item.view is None:
+            return item.failure or Failure(FailureCode.UNAVAILABLE, "was not read")
+        view, question = item.view, item.asked.question
+        outputs = raw[view.row : view.row + len(view.cuts)]
+        texts = [vectors[text] for text in item.texts]
+        values = [row[name] for row in outputs for name in self._outputs(question.type, item.preset)] + texts
+        if not all(np.isfinite(value).all() for value in values):
+            return Failure(FailureCode.INVALID_MODEL_OUTPUT, "the model gave a number that is not finite")
+        threshold = self._threshold(question, item.preset)
+        if question.type is QuestionType.SPAN:
+            found = self._span(view, item, outputs, texts, threshold or 0.0)
+            return Answered(found, view.complete, threshold, view.text)
+        if item.preset is not None:
+            return Answered(preset_answer(item.preset, outputs), view.complete)
+        return Answered(self._free(question, outputs, texts, threshold or 0.0), view.complete, threshold)
+
+    def _threshold(self, question: Question, preset: Preset | None) -> float | None:
+        kind = question.type
+        if kind not in (QuestionType.SET, QuestionType.SPAN):
+            return None
+        if question.threshold is not None:
+            return question.threshold
+        if preset is not None and preset.threshold is not None:
+            return preset.threshold
+        rule: Affine | None = getattr(self._custom, kind.value, None)
+        named = self.card.thresholds.get(f"{kind.value}:*")
+        return named if named is not None else rule.threshold if rule is not None else 0.5
+
+    def _free(self, question: Question, outputs: Sequence[Raw], texts: Sequence[Floats], threshold: float) -> Answer:
+        """A free choice, score, noul or set from similarities [windows, texts]."""
+        custom = self._custom
+        assert custom is not None  # noqa: S101  refused in plan otherwise
+        state = np.stack([row[custom.embedding] for row in outputs]).astype(np.float64)
+        near: Doubles = state @ np.stack(texts).astype(np.float64).T
+        if question.type in (QuestionType.CHOICE, QuestionType.SCORE):
+            scale = custom.choice if question.type is QuestionType.CHOICE else custom.score
+            logits = near.mean(axis=0) / (scale or 1.0) / self.card.temperature.get(question.type, 1.0)
+            even = softmax(logits)
+            if question.type is QuestionType.SCORE:
+                return score_answer(list(even))
+            return choice_answer([option.key for option in question.options], list(even))
+        if question.type is QuestionType.SET:
+            labels = self._affine(custom.set, near, QuestionType.SET).max(axis=0)
+            values = {option.key: float(p) for option, p in zip(question.options, labels, strict=True)}
+            return SetAnswer(frozenset(key for key, p in values.items() if p >= threshold), values)
+        if near.shape[1] == 2:  # both sides described: the nearer one wins, by the rule for options
+            scale = (custom.choice or 1.0) * self.card.temperature.get(QuestionType.NOUL, 1.0)
+            return NoulAnswer(float(sigmoid((near[:, 1] - near[:, 0]) / scale).max()))
+        return NoulAnswer(float(self._affine(custom.noul, near, QuestionType.NOUL).max()))
+
+    def _affine(self, rule: Affine | None, near: Doubles, kind: QuestionType) -> Doubles:
+        assert rule is not None  # noqa: S101  refused in plan otherwise
+        return sigmoid(rule.a * (near - rule.b) / self.card.temperature.get(kind, 1.0))
+
+    def _span(
+        self, view: View, item: Item, outputs: Sequence[Raw], texts: Sequence[Floats], threshold: float
+    ) -> SpanAnswer:
+        labels: list[str | None]
+        if item.preset is not None:
+            labels = list(item.preset.mapped)
+            scores = self.span_scores(item.preset, view.cuts, outputs)
+        else:
+            labels = [option.key for option in item.asked.question.options]
+            scores = self._free_span_scores(view.cuts, outputs, np.stack(texts))
+        kept = [index for index, label in enumerate(labels) if label is not None]
+        known = [WindowScores(w.first, w.scores[:, kept], None) for w in scores]
+        return SpanAnswer(
+            decode(view.text, view.encoded.offsets, scores, labels, threshold), min(1.0, word_probability(known))
+        )
+
+    def span_scores(
+        self, preset: Preset, cuts: Sequence[tuple[int, int]], outputs: Sequence[Raw]
+    ) -> list[WindowScores]:
+        """Per-token probabilities of a span head; class 0 is outside, special tokens are left out."""
+        lead, scores = self.tokenizer.leading, []
+        for (start, end), row in zip(cuts, outputs, strict=True):
+            values = softmax(row[preset.head][lead : lead + end - start] / preset.temperature)
+            scores.append(WindowScores(start, values[:, 1:], values[:, 0]))
+        return scores
+
+    def _free_span_scores(
+        self, cuts: Sequence[tuple[int, int]], outputs: Sequence[Raw], texts: Floats
+    ) -> list[WindowScores]:
+        custom = self._custom
+        assert custom is not None  # noqa: S101  refused in plan otherwise
+        lead, scores = self.tokenizer.leading, []
+        for (start, end), row in zip(cuts, outputs, strict=True):
+            states = row[custom.span_states or ""][lead : lead + end - start].astype(np.float64)
+            near = states @ texts.astype(np.float64).T
+            scores.append(WindowScores(start, self._affine(custom.span, near, QuestionType.SPAN), None))
+        return scores
+
+
+def head_probabilities(preset: Preset, outputs: Sequence[Raw]) -> Doubles:
+    """Probabilities of a head's raw labels: of the highest window for noul, of the mean logits otherwise."""
+    first, last = preset.slice or (0, 0)
+    logits = np.stack([row[preset.head][first:last] for row in outputs]).astype(np.float64) / preset.temperature
+    if preset.type is QuestionType.NOUL:
+        values = softmax(logits)
+        best: Doubles = values[int(values[:, 1].argmax())]
+        return best
+    return softmax(logits.mean(axis=0))
+
+
+def preset_answer(preset: Preset, outputs: Sequence[Raw]) -> Answer:
+    """The typed answer of a head, in the labels of the answer."""
+    values = head_probabilities(preset, outputs)
+    if preset.type is QuestionType.NOUL:
+        return NoulAnswer(float(values[1]))
+    if preset.type is QuestionType.SCORE:
+        return score_answer(list(values))
+    sums = dict.fromkeys(preset.labels, 0.0)
+    for label, value in zip(preset.mapped, values, strict=True):
+        if label is not None:
+            sums[label] += float(value)
+    return choice_answer(list(sums), list(sums.values()))
