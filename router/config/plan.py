@@ -1,8 +1,8 @@
 """The compiled configuration: everything that a request needs, resolved, defaulted and immutable.
 
-`config.load` validates a YAML document and builds one `Plan`; the gateway swaps plans atomically and a request keeps the
-plan it started with. No pydantic, no YAML and no string parsing happens after this point. Only what enabled decisions
-read is kept: a rule that nothing reads is never asked ("Performance and cost", Calls per request).
+`config.load` validates a YAML document and builds one `Plan`; the gateway swaps plans atomically and a request keeps
+the plan it started with. No pydantic, no YAML and no string parsing happens after this point. Only what enabled
+decisions read is kept: a rule that nothing reads is never asked ("Performance and cost", Calls per request).
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ class RoutingView:
 class Deployment:
     """A decision model that questions can be sent to.
 
-    Exactly one of `artifact` (started and watched by the router) and `endpoint` (`http://h:p`, `unix:///path`; attached,
-    never started by us) is set. `timeout_ms` bounds one attempt of a call to an attached model; None when not written.
-    `capabilities` is None while nobody has told what the model can do.
+    Exactly one of `artifact` (started and watched by the router) and `endpoint` (`http://h:p`, `unix:///path`;
+    attached, never started by us) is set. `timeout_ms` bounds one attempt of a call to an attached model; None when
+    not written. `capabilities` is None while nobody has told what the model can do.
     """
 
     name: str
@@ -200,7 +200,7 @@ class Auth:
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """One replica of a provider model. `path` is the endpoint's path prefix, "/v1" or "" or "/llm/v1", without final slash."""
+    """One replica of a provider model. `path` is the endpoint's path prefix ("/v1", "", "/llm/v1"), no final slash."""
 
     scheme: Literal["http", "https"]
     host: str
@@ -253,8 +253,8 @@ class Plan:
     """A whole configuration, ready to serve.
 
     `revision` is a short hash of the document with environment values resolved away; `entrypoints` maps a public model
-    name to a recipe name; `default_entrypoint` is the recipe of requests that name no model, `default_model` the provider
-    model when no decision matches. `signal_timeout_ms` is 0 when it follows the request's own deadline.
+    name to a recipe name; `default_entrypoint` is the recipe of requests that name no model, `default_model` the
+    provider model when no decision matches. `signal_timeout_ms` is 0 when it follows the request's own deadline.
     """
 
     revision: str

@@ -1,0 +1,140 @@
+"""The decision models: declared deployments, the embedded one, and what each can be asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path as FilePath
+
+from router.config.compiler.context import Context, Names
+from router.config.model import globals as dialect
+from router.config.plan import Deployment, RoutingView
+from router.config.problems import Path
+from router.questions import Capabilities
+
+BUILTIN = "builtin"
+CATALOGUE: Path = ("global", "model_catalog")
+_BYTES_PER_TOKEN = 4
+_TOKENS_FOR_THE_QUESTION = 1024
+
+
+class Catalogue:
+    """Deployments by name. A model is described when the first rule asks for it, and only once."""
+
+    def __init__(self, context: Context, model_catalog: dialect.ModelCatalog | None) -> None:
+        self.context = context
+        self.names: Names[dialect.Deployment | None] = Names("deployment")
+        self.described: dict[str, Deployment | None] = {}
+        declared = context.document.value.get("global")
+        for part in ("model_catalog", "deployments"):
+            declared = declared.get(part) if isinstance(declared, dict) else declared
+        if isinstance(declared, dict):
+            self.names.ghosts.update(declared)
+        elif declared is not None:
+            self.names.open = True
+        self.deployments = model_catalog.deployments if model_catalog else {}
+        for name, deployment in self.deployments.items():
+            self.names.known[name] = deployment
+        self.names.known.setdefault(BUILTIN, None)
+        self.default = self._default(model_catalog)
+
+    def _default(self, model_catalog: dialect.ModelCatalog | None) -> str | None:
+        """The deployment of rules that name none; None when the binding is wrong."""
+        system = model_catalog.system if model_catalog else None
+        path = (*CATALOGUE, "system", "decision_model")
+        if system is None or system.decision_model is None:
+            return None if self.context.is_cut(path) else BUILTIN
+        if isinstance(system.decision_model, dialect.Binding):
+            name, path = system.decision_model.deployment, (*path, "deployment")
+        else:
+            name = system.decision_model
+        if name in self.names.known:
+            return name
+        self.names.find(self.context, name, path)
+        return None
+
+    def check(self) -> None:
+        """What is wrong with a deployment by itself, asked or not."""
+        for deployment in self.deployments.values():
+            self._check(deployment)
+
+    def _check(self, deployment: dialect.Deployment) -> None:
+        context, at = self.context, deployment.at
+        artifact, endpoint = deployment.artifact is not None, deployment.endpoint is not None
+        if artifact and endpoint:
+            context.error(at("endpoint"), "artifact and endpoint cannot both be given", "keep one of them", key=True)
+        if not artifact and not endpoint and not context.is_cut(at("artifact")) and not context.is_cut(at("endpoint")):
+            hint = "artifact: a model that the router starts; endpoint: one that already runs"
+            context.error(at(), "needs artifact or endpoint", hint, key=True)
+        if endpoint and deployment.device is not None:
+            context.error(at("device"), "has no effect with endpoint", "remove it: the model already runs", key=True)
+        if artifact and deployment.served_name is not None:
+            context.error(at("served_name"), "has no effect with artifact", "remove it", key=True)
+
+    def find(self, name: str | None, path: Path) -> Deployment | None:
+        """The deployment that a rule asks, described; None when it cannot be had (reported once)."""
+        if name is None:
+            name = self.default
+            if name is None:
+                return None
+        if name not in self.names.known:
+            self.names.find(self.context, name, path)
+            return None
+        if name not in self.described:
+            self.described[name] = self._describe(name, self.names.known[name])
+        return self.described[name]
+
+    def only(self, names: Iterable[str]) -> dict[str, Deployment]:
+        """The described deployments of these names."""
+        found = ((name, self.described.get(name)) for name in sorted(names))
+        return {name: deployment for name, deployment in found if deployment is not None}
+
+    def _describe(self, name: str, deployment: dialect.Deployment | None) -> Deployment | None:
+        if deployment is None:
+            can, known = self._capabilities(BUILTIN, CATALOGUE)
+            return Deployment(name, BUILTIN, None, name, "auto", None, _view(None, can), can) if known else None
+        if (deployment.artifact is None) == (deployment.endpoint is None):
+            return None
+        artifact, capabilities, known = None, None, True
+        if deployment.artifact is not None:
+            artifact = self._located(deployment.artifact)
+            path = deployment.at("artifact")
+            capabilities, known = (None, True) if self.context.is_unset(path) else self._capabilities(artifact, path)
+        if not known:
+            return None
+        return Deployment(
+            name=name,
+            artifact=artifact,
+            endpoint=deployment.endpoint.rstrip("/") if deployment.endpoint else None,
+            served_name=deployment.served_name or name,
+            device=deployment.device or "auto",
+            timeout_ms=deployment.timeout_ms,
+            view=_view(deployment.routing_view, capabilities),
+            capabilities=capabilities,
+        )
+
+    def _located(self, artifact: str) -> str:
+        """An artifact written `./x` or `../x` is meant from the configuration's folder."""
+        if artifact.startswith(("./", "../")) and self.context.folder is not None:
+            return str(FilePath(self.context.folder, artifact))
+        return artifact
+
+    def _capabilities(self, artifact: str, path: Path) -> tuple[Capabilities | None, bool]:
+        try:
+            return self.context.describe(artifact), True
+        except Exception as error:
+            # Whatever a missing or broken artifact raises is a fact about this line of the configuration.
+            reason = str(error) or type(error).__name__
+            subject = self.context.shown(artifact, path)
+            self.context.error(path, f"the model {subject} cannot be used: {reason}")
+            return None, False
+
+
+def _view(view: dialect.RoutingView | None, capabilities: Capabilities | None) -> RoutingView:
+    """The routing view in bytes: four a token, and never more than the model reads at one byte a token."""
+    view = view or dialect.RoutingView.model_validate({})
+    max_bytes = _BYTES_PER_TOKEN * view.max_tokens
+    readable = capabilities.readable_tokens if capabilities else None
+    if readable is not None:
+        # A model so short that the room for the question would eat everything gives half of itself to the text.
+        max_bytes = min(max_bytes, max(readable - _TOKENS_FOR_THE_QUESTION, readable // 2))
+    return RoutingView(max_bytes, view.head_share)

@@ -1,0 +1,199 @@
+"""`systemone` rules: is the question well formed, and can the model that it goes to answer it?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from router.config.compiler.catalogue import Catalogue
+from router.config.compiler.context import PROBABILITY, Context
+from router.config.model import signals as dialect
+from router.config.plan import Deployment, QuestionRule, StateKind
+from router.config.problems import nearest
+from router.questions import Capabilities, Option, Predicate, Question, QuestionType, SpanHead
+
+DEFAULT_TIMEOUT_MS = 1000
+NOUL_DEFAULT = Predicate(gte=0.5)
+LABELLED = frozenset({QuestionType.CHOICE, QuestionType.SET, QuestionType.SPAN})
+_THRESHOLDED = frozenset({QuestionType.SET, QuestionType.SPAN})
+_MOST_LEVELS = 10
+
+PUBLIC_PRESETS = {
+    **dict.fromkeys(("jailbreak", "safety", "fact_check", "answer_check", "refusal"), QuestionType.NOUL),
+    **dict.fromkeys(("same_request", "relevance", "tool_need"), QuestionType.NOUL),
+    **dict.fromkeys(("domains", "complexity", "modality", "user_feedback", "turn_relation"), QuestionType.CHOICE),
+    "tool_rank": QuestionType.CHOICE,
+    "hazard": QuestionType.SET,
+    "pii": QuestionType.SPAN,
+}
+"""Types of the well-known presets, for a model that nobody has described yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A rule that can be asked, with what its conditions may say about it. `labels` is None when nobody knows them."""
+
+    rule: QuestionRule
+    labels: tuple[str, ...] | None
+    limits: tuple[float, float]
+
+    @property
+    def type(self) -> QuestionType:
+        """The type of the question."""
+        return self.rule.question.type
+
+
+class Questions:
+    """The compiler of signal rules."""
+
+    def __init__(self, context: Context, catalogue: Catalogue) -> None:
+        self.context = context
+        self.catalogue = catalogue
+
+    def compile(self, rule: dialect.SystemoneRule) -> Asked | None:
+        """The rule resolved, or None after reporting what is wrong with it."""
+        context = self.context
+        before = len(context.document.problems)
+        deployment = self.catalogue.find(rule.deployment, rule.at("deployment"))
+        if not self._one_source(rule):
+            return None
+        capabilities = deployment.capabilities if deployment else None
+        question = self._preset(rule, deployment) if rule.preset is not None else self._free(rule)
+        if question is None:
+            return None
+        if capabilities is not None and rule.preset is None:
+            self._check_capability(rule, question, deployment, capabilities)
+        self._check_threshold_and_head(rule, question)
+        labels = self._labels(question, capabilities)
+        levels = len(question.options) or _MOST_LEVELS
+        limits = (0.0, float(levels - 1)) if question.type is QuestionType.SCORE else PROBABILITY
+        predicate = self._predicate(rule, question, limits)
+        errors = [problem for problem in context.document.problems[before:] if problem.severity == "error"]
+        if errors or deployment is None:
+            return None
+        timeout_ms = rule.timeout_ms or deployment.timeout_ms or DEFAULT_TIMEOUT_MS
+        resolved = QuestionRule(rule.name, deployment.name, question, StateKind(rule.state), predicate, timeout_ms)
+        return Asked(resolved, labels, limits)
+
+    def _one_source(self, rule: dialect.SystemoneRule) -> bool:
+        if rule.preset is not None and rule.question is not None:
+            hint = "keep one: a preset brings its own question"
+            self.context.error(rule.at("question"), "preset and question cannot both be given", hint, key=True)
+            return False
+        if rule.preset is None and rule.question is None:
+            if not self.context.is_cut(rule.at("question")) and not self.context.is_cut(rule.at("preset")):
+                self.context.error(rule.at(), "needs a question, or a preset", key=True)
+            return False
+        return True
+
+    def _preset(self, rule: dialect.SystemoneRule, deployment: Deployment | None) -> Question | None:
+        if deployment is None or rule.preset is None:
+            return None
+        path = rule.at("preset")
+        capabilities = deployment.capabilities
+        known = PUBLIC_PRESETS if capabilities is None else capabilities.presets
+        kind = known.get(rule.preset)
+        if kind is None:
+            shown = self.context.shown(rule.preset, path)
+            guess = nearest(rule.preset, known)
+            if capabilities is None:
+                message = f"the type of the preset {shown} is not known, because {deployment.name} is not described"
+            else:
+                message = f"the model of deployment {deployment.name} has no preset {shown}"
+            hint = f'did you mean "{guess}"?' if guess else f"it has: {', '.join(sorted(known)) or 'none'}"
+            self.context.error(path, message, hint)
+            return None
+        return Question(type=kind, preset=rule.preset, threshold=rule.threshold, head=_head(rule.head))
+
+    def _free(self, rule: dialect.SystemoneRule) -> Question | None:
+        question = rule.question
+        if question is None:
+            return None
+        options = self._options(question)
+        if isinstance(question, dialect.NoulQuestion) and question.instructions is None and not options:
+            if not self.context.is_cut(question.at()):
+                hint = "add instructions, or say in criteria what yes and no mean"
+                self.context.error(question.at(), "a noul question needs something to ask", hint, key=True)
+            return None
+        threshold = getattr(question, "threshold", None)
+        head = getattr(question, "head", None)
+        return Question(
+            type=QuestionType(question.type),
+            instructions=question.instructions,
+            options=options,
+            threshold=rule.threshold if threshold is None else threshold,
+            head=_head(rule.head if head is None else head),
+        )
+
+    def _options(self, question: dialect.Question) -> tuple[Option, ...]:
+        match question:
+            case dialect.NoulQuestion(criteria=criteria):
+                sides = (("true", criteria.true), ("false", criteria.false)) if criteria else ()
+                return tuple(Option(key, text) for key, text in sides if text is not None)
+            case dialect.ScoreQuestion(levels=levels):
+                self._unique(levels, [question.at_item("levels", index) for index in range(len(levels))], "level")
+                return tuple(Option(str(index), text) for index, text in enumerate(levels))
+            case dialect.ChoiceQuestion(choices=texts):
+                what = "choice"
+            case _:
+                texts, what = question.labels, "label"
+        self._unique([text.key for text in texts], [text.at("key") for text in texts], what)
+        return tuple(Option(text.key, text.description) for text in texts)
+
+    def _unique(self, keys: Sequence[str], paths: Sequence[tuple[str | int, ...]], what: str) -> None:
+        seen: set[str] = set()
+        for key, path in zip(keys, paths, strict=True):
+            if key in seen:
+                self.context.error(path, f"duplicate {what} {self.context.shown(key, path)}")
+            seen.add(key)
+
+    def _check_capability(
+        self, rule: dialect.SystemoneRule, question: Question, deployment: Deployment | None, can: Capabilities
+    ) -> None:
+        """A set may be put together from yes/no questions; nothing else has a stand-in."""
+        if rule.question is None or deployment is None:
+            return
+        kinds = can.question_types
+        composed = question.type is QuestionType.SET and QuestionType.NOUL in kinds
+        path = rule.question.at("type")
+        if question.type not in kinds and not composed:
+            answers = ", ".join(sorted(kinds)) or "no free question"
+            message = f"the model of deployment {deployment.name} cannot answer {question.type} questions"
+            self.context.error(path, message, f"it answers: {answers}")
+        key = "choices" if question.type is QuestionType.CHOICE else "labels"
+        most = can.max_options if question.type is QuestionType.CHOICE else can.max_labels
+        if question.type in LABELLED and len(question.options) > most and not composed:
+            message = (
+                f"the model of deployment {deployment.name} takes at most {most} {key}, not {len(question.options)}"
+            )
+            self.context.error(rule.question.at(key), message, key=True)
+
+    def _check_threshold_and_head(self, rule: dialect.SystemoneRule, question: Question) -> None:
+        for key in ("threshold", "head"):
+            if rule.question is not None and rule.has(key) and rule.question.has(key):
+                self.context.error(rule.at(key), f"{key} stands on the rule and in the question", "keep one", key=True)
+        if rule.threshold is not None and question.type not in _THRESHOLDED:
+            message = f"threshold is for set and span questions, not for {question.type}"
+            self.context.error(rule.at("threshold"), message, "write a predicate", key=True)
+        if rule.head is not None and (question.type is not QuestionType.SPAN or rule.preset is not None):
+            what = "a preset" if rule.preset is not None else question.type
+            self.context.error(rule.at("head"), f"head is for span questions, not for {what}", "remove it", key=True)
+
+    def _labels(self, question: Question, capabilities: Capabilities | None) -> tuple[str, ...] | None:
+        if question.preset is None:
+            return tuple(option.key for option in question.options)
+        return capabilities.preset_labels.get(question.preset) if capabilities else None
+
+    def _predicate(
+        self, rule: dialect.SystemoneRule, question: Question, limits: tuple[float, float]
+    ) -> Predicate | None:
+        if rule.predicate is not None:
+            return self.context.predicate(rule.predicate, limits)
+        if question.type is QuestionType.SCORE and not self.context.is_cut(rule.at("predicate")):
+            hint = f"add, for example, predicate: {{gte: {limits[1] / 2:g}}}"
+            self.context.error(rule.at(), "a score rule needs a predicate", hint, key=True)
+        return NOUL_DEFAULT if question.type is QuestionType.NOUL else None
+
+
+def _head(head: str | None) -> SpanHead | None:
+    return SpanHead(head) if head is not None else None

@@ -1,0 +1,143 @@
+"""One recipe: its rules, projections and decisions together, and the client formats that it can serve."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from router.config.compiler.catalogue import Catalogue
+from router.config.compiler.context import Context, Names
+from router.config.compiler.projections import Projections
+from router.config.compiler.questions import Asked, Questions
+from router.config.compiler.rules import Rules, deprecated
+from router.config.model import decisions as dialect
+from router.config.model.recipes import Recipe as WrittenRecipe
+from router.config.model.signals import SystemoneRule
+from router.config.plan import ApiFormat, Decision, ModelRef, ProviderModel, Recipe
+
+
+class Recipes:
+    """The compiler of recipes."""
+
+    def __init__(
+        self, context: Context, catalogue: Catalogue, models: Names[ProviderModel], default: ProviderModel | None
+    ) -> None:
+        self.context = context
+        self.questions = Questions(context, catalogue)
+        self.models = models
+        self.default = default
+
+    def compile(self, recipe: WrittenRecipe) -> Recipe:
+        """The recipe resolved; what is wrong with it is reported and left out."""
+        signals, written = self._signals(recipe)
+        projections = Projections(self.context, signals, recipe.projections)
+        projections.score_names.foresee(self.context, *recipe.at("projections", "scores"))
+        self._foresee_outputs(recipe, projections.outputs)
+        rules = Rules(self.context, signals, projections.outputs, projections.names_elsewhere)
+        names: Names[Decision] = Names("decision")
+        for order, decision in enumerate(recipe.decisions):
+            resolved = self._decision(decision, order, rules)
+            names.declare(self.context, decision.at("name"), decision.name, resolved)
+        scores, mappings = projections.compile()
+        self._check_decisions(recipe)
+        read = rules.read | projections.read
+        self._warn_unread(written, read)
+        decisions = tuple(names.known.values())
+        self._check_formats(decisions, recipe)
+        asked = tuple(rule.rule for name, rule in signals.known.items() if name in read)
+        return Recipe(recipe.name, recipe.strategy, asked, scores, mappings, decisions)
+
+    def _signals(self, recipe: WrittenRecipe) -> tuple[Names[Asked], list[SystemoneRule]]:
+        """The recipe's signal rules, of both spellings of the family, in the order of the document."""
+        names: Names[Asked] = Names("systemone rule")
+        for family in ("systemone", "decision"):
+            names.foresee(self.context, *recipe.at("signals", family))
+        written: list[SystemoneRule] = []
+        if recipe.signals is not None:
+            for family in (key for key in recipe.signals._block if key in ("systemone", "decision")):
+                if family == "decision":
+                    deprecated(self.context, recipe.signals.at(family), key=True)
+                written.extend(getattr(recipe.signals, family))
+        for rule in written:
+            names.declare(self.context, rule.at("name"), rule.name, self.questions.compile(rule))
+        return names, written
+
+    def _foresee_outputs(self, recipe: WrittenRecipe, outputs: Names[str]) -> None:
+        path = recipe.at("projections", "mappings")
+        mappings = self.context.document.value_at(path)
+        for index in range(len(mappings) if isinstance(mappings, list) else 0):
+            outputs.foresee(self.context, *path, index, "outputs")
+        outputs.open = outputs.open or self.context.is_refused(path)
+
+    def _decision(self, decision: dialect.Decision, order: int, rules: Rules) -> Decision | None:
+        rule = rules.compile(decision.rules) if self.context.need(decision, "rules") and decision.rules else None
+        refs = self._model_refs(decision)
+        if rule is None or not refs:
+            return None
+        on_unknown = (decision.rules.on_unknown if decision.rules else None) or "no_match"
+        return Decision(decision.name, decision.priority, decision.tier, rule, on_unknown, refs, order)
+
+    def _model_refs(self, decision: dialect.Decision) -> tuple[ModelRef, ...]:
+        if not decision.modelRefs:
+            if not self.context.is_cut(decision.at("modelRefs")):
+                hint = "add modelRefs: [{model: NAME}] (answers without a model are not supported yet)"
+                self.context.error(decision.at(), "a decision needs at least one model", hint, key=True)
+            return ()
+        refs: list[ModelRef] = []
+        seen: set[str] = set()
+        for ref in decision.modelRefs:
+            path = ref.at("model")
+            if ref.model in seen:
+                self.context.error(path, f"the model {self.context.shown(ref.model, path)} is listed twice")
+            seen.add(ref.model)
+            if self.models.find(self.context, ref.model, path) is not None:
+                refs.append(ModelRef(ref.model))
+        return tuple(refs) if len(refs) == len(decision.modelRefs) else ()
+
+    def _check_decisions(self, recipe: WrittenRecipe) -> None:
+        """A recipe that decides nothing, and catch-alls that can never be reached."""
+        path = recipe.at("decisions")
+        if not recipe.decisions and self.default is None and not self.context.is_cut(path):
+            hint = "add decisions, or providers.defaults.model"
+            self.context.error(recipe.at(), "the recipe has no decision, and there is no default model", hint, key=True)
+        catch_alls = [decision for decision in recipe.decisions if _catches_all(decision)]
+        tiered = any(decision.tier > 0 for decision in recipe.decisions)
+        if len(catch_alls) > 1 and not self.context.is_cut(path):
+            best = min(catch_alls, key=lambda d: (d.tier if tiered and d.tier else 0, -d.priority, d.name))
+            for decision in catch_alls:
+                if decision is not best:
+                    shown = self.context.shown(best.name)
+                    self.context.warn(
+                        decision.at("rules"), f"never selected: {shown} matches every request first", key=True
+                    )
+
+    def _warn_unread(self, written: Iterable[SystemoneRule], read: set[str]) -> None:
+        for rule in written:
+            if rule.name not in read:
+                message = f"no decision or projection reads {self.context.shown(rule.name, rule.at('name'))}"
+                self.context.warn(rule.at("name"), message, "it is never asked")
+
+    def _check_formats(self, decisions: tuple[Decision, ...], recipe: WrittenRecipe) -> None:
+        """Every decision must leave a client format that the recipe can serve whatever is decided."""
+        by_order = dict(enumerate(recipe.decisions))
+        served: set[ApiFormat] | None = {self.default.api_format} if self.default else None
+        first = f"the default model speaks {self.default.api_format}" if self.default else ""
+        for decision in decisions:
+            formats = {self.models.known[ref.model].api_format for ref in decision.model_refs}
+            left = formats if served is None else served & formats
+            if not left:
+                names = ", ".join(sorted(formats))
+                path = by_order[decision.order].at("modelRefs")
+                message = f"no client format is left that this recipe serves: its models speak {names}, {first}"
+                self.context.error(path, message, "give each decision a model of one common api_format", key=True)
+                return
+            if served is None or left != served:
+                names = " or ".join(sorted(left))
+                first = f"what stands before it leaves {names}"
+            served = left
+
+
+def _catches_all(decision: dialect.Decision) -> bool:
+    rules = decision.rules
+    if not isinstance(rules, dialect.NodeRule) or rules.conditions:
+        return False
+    return rules.operator == "AND" or rules.operator is None

@@ -1,0 +1,112 @@
+"""`recipes[].decisions[]`: rules, and what happens when one is selected."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Discriminator, Field, Tag
+
+from router.config.model.base import Model, Name, NotYet, Text, soon
+from router.config.model.projections import OTHER_FAMILIES
+from router.config.model.signals import Bounds
+
+OnUnknown = Literal["match", "no_match", "fail_request"]
+OTHER_ALGORITHMS = (
+    "systemone",
+    "decision",
+    "escalate",
+    "confidence",
+    "cascade",
+    "latency_aware",
+    "multi_factor",
+    "elo",
+)
+
+
+class LeafRule(Model):
+    """A condition on a systemone rule or on a projection's output."""
+
+    type: Annotated[Literal["systemone", "decision", "projection"], soon(*OTHER_FAMILIES)] = Field(
+        description="What the condition reads."
+    )
+    name: Text = Field(description="The rule, or the output of a mapping.")
+    label: Text | None = Field(None, description="Option or label of a choice, set or span question.")
+    predicate: Bounds | None = Field(None, description="Replaces the rule's predicate for this condition.")
+    on_error: Literal["match", "no_match"] | None = Field(
+        None, description="What the condition is when its answer is unknown; if absent, it stays unknown."
+    )
+    on_unknown: OnUnknown | None = Field(
+        None, description="Only at the root: what the decision does when its rule is unknown; no_match if absent."
+    )
+
+
+class NodeRule(Model):
+    """Conditions combined. Without any key it matches every request."""
+
+    operator: Literal["AND", "OR", "NOT"] | None = Field(None, description="NOT takes exactly one condition.")
+    conditions: list[RuleTree] | None = Field(None, description="Conditions or further operators.")
+    on_unknown: OnUnknown | None = Field(
+        None, description="Only at the root: what the decision does when its rule is unknown; no_match if absent."
+    )
+
+
+def _form(value: Any) -> str | None:
+    if isinstance(value, LeafRule):
+        return "<leaf>"
+    if isinstance(value, dict):
+        leaf = not {"operator", "conditions"} & value.keys() and {"type", "name", "label", "predicate"} & value.keys()
+        return "<leaf>" if leaf else "<node>"
+    return "<node>"
+
+
+RuleTree = Annotated[Annotated[LeafRule, Tag("<leaf>")] | Annotated[NodeRule, Tag("<node>")], Discriminator(_form)]
+
+
+class ModelRef(Model):
+    """A candidate backend."""
+
+    model: Name = Field(description="A provider model.")
+    use_reasoning: NotYet = None
+    reasoning_effort: NotYet = None
+    reasoning_description: NotYet = None
+    lora_name: NotYet = None
+    weight: NotYet = None
+
+
+class Algorithm(Model):
+    """How one of the candidates is picked."""
+
+    type: Annotated[Literal["static"], soon(*OTHER_ALGORITHMS)] = Field(description="static: the first that fits.")
+    budget: NotYet = None
+    on_error: NotYet = None
+    systemone: NotYet = None
+    decision: NotYet = None
+    escalate: NotYet = None
+    confidence: NotYet = None
+    cascade: NotYet = None
+    latency_aware: NotYet = None
+    multi_factor: NotYet = None
+
+
+class Decision(Model):
+    """A rule with what happens when it is selected."""
+
+    needed: ClassVar = ("rules", "modelRefs")
+
+    name: Name = Field(description="Unique in its recipe.")
+    description: str | None = Field(None, description="For people.")
+    priority: Annotated[int, Field(ge=-(2**31), le=2**31 - 1)] = Field(0, description="Higher wins.")
+    tier: Annotated[int, Field(ge=0, le=2**31 - 1)] = Field(
+        0, description="Lower wins outright; 0 everywhere means that there are no tiers."
+    )
+    rules: RuleTree | None = Field(None, description="When it matches. `{}` matches every request.")
+    modelRefs: list[ModelRef] | None = Field(None, description="Candidate backends.")
+    algorithm: Algorithm | None = Field(None, description="How a candidate is picked.")
+    plugins: NotYet = None
+    emits: NotYet = None
+    annotations: NotYet = None
+    action: NotYet = None
+
+
+NodeRule.model_rebuild()
+Decision.model_rebuild()

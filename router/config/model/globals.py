@@ -1,0 +1,146 @@
+"""`global`: the router itself, its addresses, and the decision models."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, Field, Tag
+
+from router.config.model.base import Address, Model, Name, NotYet, Port, Text, pattern, soon
+
+MIB = 1024 * 1024
+
+
+class StreamedBody(Model):
+    """Whether Envoy streams request bodies to the router instead of buffering them."""
+
+    enabled: bool = Field(False, description="Stream request bodies (FULL_DUPLEX_STREAMED).")
+    max_bytes: NotYet = None
+    timeout_sec: NotYet = None
+
+
+class Router(Model):
+    """Limits and manners of the external processor."""
+
+    max_body_bytes: int = Field(
+        16 * MIB, ge=64 * 1024, le=256 * MIB, description="Largest request body; every limit on the way follows it."
+    )
+    streamed_body: StreamedBody | None = Field(None, description="How request bodies reach the router.")
+    clear_route_cache: bool = Field(True, description="Let Envoy choose the route again after the model is selected.")
+    enabled: NotYet = None
+    skip_processing: NotYet = None
+    include_config_models_in_list: NotYet = None
+
+
+class Service(Model):
+    """Where a server of the router listens. Keys that are absent keep that service's default."""
+
+    address: Address | None = Field(None, description="Address to bind; 127.0.0.1 if absent.")
+    port: Port | None = Field(None, description="Port to bind.")
+
+
+class Services(Model):
+    """The router's own servers."""
+
+    extproc: Service | None = Field(None, description="The ext_proc gRPC server; 127.0.0.1:50051 if absent.")
+    metrics: Service | None = Field(None, description="Prometheus metrics; 127.0.0.1:9190 if absent.")
+    management: Service | None = Field(None, description="Health and management; 127.0.0.1:8080 if absent.")
+    api: NotYet = None
+    response_api: NotYet = None
+    observability: NotYet = None
+    authz: NotYet = None
+    ratelimit: NotYet = None
+    management_api: NotYet = None
+    router_replay: NotYet = None
+
+
+class RoutingView(Model):
+    """How much of a long text routing questions read."""
+
+    max_tokens: int = Field(8192, ge=256, le=1_048_576, description="Tokens, counted as four bytes each.")
+    head_share: float = Field(0.25, ge=0, le=1, description="The head's share of the view; the tail gets the rest.")
+
+
+Device = Annotated[
+    str,
+    soon("mps"),
+    pattern(r"auto|cpu|cuda(:\d+)?", "auto, cpu or cuda:N (rocm, xpu and mps are not supported yet)"),
+]
+
+
+class Deployment(Model):
+    """A decision model: started by the router (`artifact`) or reached where it already runs (`endpoint`)."""
+
+    provider: Annotated[Literal["model_runtime"], soon("systemone")] = Field(description="Kind of deployment.")
+    artifact: Text | None = Field(None, description="`builtin`, or the folder of a decision-onnx artifact.")
+    endpoint: (
+        Annotated[
+            str, pattern(r"https?://[^\s/?#@]+/?|unix:///\S+", "http://host:port, https://host:port or unix:///path")
+        ]
+        | None
+    ) = Field(None, description="A runtime that already runs: http://host:port or unix:///path.")
+    served_name: Name | None = Field(
+        None, description="Name of the model at `endpoint`; the deployment's name if absent."
+    )
+    device: Device | None = Field(None, description="Where an artifact runs: auto (default), cpu or cuda:N.")
+    timeout_ms: Annotated[int, Field(ge=1, le=60_000)] | None = Field(
+        None, description="Bounds one attempt of a call; also the default of its rules' timeout_ms."
+    )
+    routing_view: RoutingView | None = Field(None, description="How much of a long text routing questions read.")
+    description: str | None = Field(None, description="For people.")
+    revision: NotYet = None
+    profile: NotYet = None
+    process: NotYet = None
+    replicas: NotYet = None
+    input: NotYet = None
+    scan_window: NotYet = None
+    capabilities: NotYet = None
+    model: NotYet = None
+    auth: NotYet = None
+    enable_shared_context: NotYet = None
+
+
+class Binding(Model):
+    """A reference to a deployment."""
+
+    deployment: Name = Field(description="A deployment of global.model_catalog.deployments.")
+
+
+def _form(value: Any) -> str:
+    return "<name>" if isinstance(value, str) else "<binding>"
+
+
+DecisionModel = Annotated[Annotated[Name, Tag("<name>")] | Annotated[Binding, Tag("<binding>")], Discriminator(_form)]
+
+
+class System(Model):
+    """Models that the router uses unless a rule says otherwise."""
+
+    decision_model: DecisionModel | None = Field(
+        None, description="Deployment that rules without `deployment` ask; the embedded model if absent."
+    )
+
+
+class ModelCatalog(Model):
+    """The decision models."""
+
+    deployments: dict[Name, Deployment] = Field(default_factory=dict, description="Decision models by name.")
+    system: System | None = Field(None, description="Bindings of the router itself.")
+    signal_timeout_ms: int = Field(
+        0, ge=0, le=600_000, description="Bounds all signals of a request; 0 follows the request's own deadline."
+    )
+    ask: NotYet = None
+    on_signal_overload: NotYet = None
+    bindings: NotYet = None
+    external: NotYet = None
+    modules: NotYet = None
+
+
+class Global(Model):
+    """Everything that is not a recipe, a listener or a backend."""
+
+    router: Router | None = Field(None, description="Limits and manners of the external processor.")
+    services: Services | None = Field(None, description="The router's own servers.")
+    model_catalog: ModelCatalog | None = Field(None, description="The decision models.")
+    stores: NotYet = None
+    integrations: NotYet = None

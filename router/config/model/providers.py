@@ -1,0 +1,82 @@
+"""`providers`: the LLM backends by their logical names."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from router.config.model.base import Model, Name, NotYet, Renamed, Text, pattern, soon
+
+EnvName = Annotated[str, pattern(r"[A-Za-z_][A-Za-z0-9_]*", "the name of an environment variable")]
+
+
+class Auth(Model):
+    """Where Envoy finds a backend's key. The router never reads the key itself."""
+
+    api_key_env: EnvName | None = Field(None, description="Environment variable of Envoy that holds the key.")
+    api_key_file: Text | None = Field(None, description="File, readable by Envoy, that holds the key.")
+
+
+class BackendRef(Model):
+    """One replica of a provider model."""
+
+    endpoint: Text = Field(description="Full URL, such as http://127.0.0.1:8000/v1.")
+    weight: int = Field(1, ge=1, le=10_000, description="Share of the requests among the replicas.")
+    auth: Auth | None = Field(None, description="The key that Envoy sends to this replica.")
+    provider: NotYet = None
+    name: NotYet = None
+    type: NotYet = None
+    extra_headers: NotYet = None
+    api_version: NotYet = None
+    chat_path: NotYet = None
+    auth_header: NotYet = None
+    auth_prefix: NotYet = None
+    base_url: Annotated[None, Renamed("write the full URL in `endpoint`")] = None
+    protocol: Annotated[None, Renamed("write the scheme in `endpoint`: http://host:port/v1 or https://...")] = None
+    api_key_env: Annotated[None, Renamed("write `auth: {api_key_env: NAME}`")] = None
+    api_key: Annotated[None, Renamed("keys never stand in a configuration: write `auth: {api_key_env: NAME}`")] = None
+
+
+class ProviderModel(Model):
+    """A backend LLM."""
+
+    needed: ClassVar = ("backend_refs",)
+
+    name: Name = Field(description="Logical name: used in modelRefs, headers and metrics.")
+    api_format: Annotated[Literal["openai", "responses", "anthropic"], soon("systemone")] = Field(
+        "openai", description="API that the backend speaks: Chat Completions, Responses or Anthropic Messages."
+    )
+    provider_model_id: Text | None = Field(
+        None, description="Model name sent to the backend; the logical name if absent."
+    )
+    backend_refs: Annotated[list[BackendRef], Field(min_length=1)] | None = Field(
+        None, description="Replicas of this model."
+    )
+    description: str | None = Field(None, description="For people.")
+    deployment: NotYet = None
+    param_size: NotYet = None
+    pricing: NotYet = None
+    context_window_size: NotYet = None
+    capabilities: NotYet = None
+    tags: NotYet = None
+    quality_score: NotYet = None
+    reliability: NotYet = None
+    reasoning_family: NotYet = None
+    external_model_ids: NotYet = None
+
+
+class Defaults(Model):
+    """What holds for requests that nothing else decides."""
+
+    model: Name | None = Field(None, description="Provider model for requests that no decision matches.")
+    default_model: Annotated[None, Renamed("write `model`")] = None
+    reasoning_families: NotYet = None
+    default_reasoning_effort: NotYet = None
+
+
+class Providers(Model):
+    """The LLM backends."""
+
+    defaults: Defaults | None = Field(None, description="Fallbacks.")
+    models: list[ProviderModel] = Field(default_factory=list, description="Backend LLMs by logical name.")

@@ -1,0 +1,147 @@
+"""`recipes[].signals`: the questions that a recipe asks about a request ("Decision signal")."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from router.config.model.base import Key, Model, Name, NotYet, RuleName, Text, pattern, soon
+
+
+class Bounds(Model):
+    """Bounds on a number; all that are written must hold."""
+
+    gt: float | None = Field(None, description="Greater than.")
+    gte: float | None = Field(None, description="Greater than or equal.")
+    lt: float | None = Field(None, description="Less than.")
+    lte: float | None = Field(None, description="Less than or equal.")
+
+
+Probability = Annotated[float, Field(ge=0, le=1)]
+Head = Literal["router", "broad"]
+
+
+class OptionText(Model):
+    """An option of a choice, or a label of a set or span."""
+
+    key: Key = Field(description="Name that conditions use.")
+    description: Text | None = Field(None, description="What the model is told about it.")
+
+
+class Sides(Model):
+    """What the two answers of a yes/no question mean."""
+
+    true: Text | None = Field(None, description="What yes means.")
+    false: Text | None = Field(None, description="What no means.")
+
+
+class NoulQuestion(Model):
+    """Yes or no; the answer is P(yes)."""
+
+    type: Literal["noul"]
+    instructions: Text | None = Field(None, description="The question, in plain words.")
+    criteria: Sides | None = Field(None, description="What yes and no mean.")
+
+
+class ChoiceQuestion(Model):
+    """One of several options."""
+
+    type: Literal["choice"]
+    instructions: Text = Field(description="The question, in plain words.")
+    choices: list[OptionText] = Field(min_length=2, max_length=255, description="The options.")
+
+
+class ScoreQuestion(Model):
+    """A level, counted from 0; the answer is the expected level."""
+
+    type: Literal["score"]
+    instructions: Text = Field(description="The question, in plain words.")
+    levels: list[Text] = Field(min_length=2, max_length=10, description="The levels, from low to high.")
+
+
+class SetQuestion(Model):
+    """Which labels apply."""
+
+    type: Literal["set"]
+    instructions: Text = Field(description="The question, in plain words.")
+    labels: list[OptionText] = Field(min_length=1, max_length=255, description="The labels.")
+    threshold: Probability | None = Field(None, description="Replaces the model's own threshold for a selected label.")
+
+
+class SpanQuestion(Model):
+    """Where labels occur in the text."""
+
+    type: Literal["span"]
+    instructions: Text = Field(description="The question, in plain words.")
+    labels: list[OptionText] = Field(min_length=1, max_length=255, description="The labels.")
+    threshold: Probability | None = Field(None, description="Replaces the model's own threshold for a found span.")
+    head: Head | None = Field(None, description="Span detector, for models that have two.")
+
+
+Question = Annotated[
+    NoulQuestion | ChoiceQuestion | ScoreQuestion | SetQuestion | SpanQuestion, Field(discriminator="type")
+]
+
+
+class SystemoneRule(Model):
+    """One typed question about a request, and when its answer counts as a match."""
+
+    name: RuleName = Field(description="Unique in its recipe; conditions and projections refer to it.")
+    description: str | None = Field(None, description="For people.")
+    deployment: Name | None = Field(
+        None, description="Decision model to ask; global.model_catalog.system.decision_model if absent."
+    )
+    preset: Annotated[str, pattern(r"\w[\w.:-]*", "the name of a preset")] | None = Field(
+        None, description="A question that the model defines by name, instead of `question`."
+    )
+    question: Question | None = Field(None, description="The question, in your own words.")
+    state: Annotated[Literal["user", "conversation", "system", "tools"], soon("answer")] = Field(
+        "user", description="Part of the request that the question is about."
+    )
+    coverage: Annotated[Literal["truncate"], soon("full")] = Field(
+        "truncate", description="How a long text is read: head and tail within the deployment's routing_view."
+    )
+    predicate: Bounds | None = Field(None, description="When the answer counts as a match.")
+    threshold: Probability | None = Field(None, description="For set and span: replaces the model's own threshold.")
+    head: Head | None = Field(None, description="For span: detector, for models that have two.")
+    timeout_ms: Annotated[int, Field(ge=1, le=60_000)] | None = Field(
+        None, description="How long to wait for the answer; the deployment's timeout_ms, else 1000, if absent."
+    )
+    on_unscanned: NotYet = None
+    min_coverage: NotYet = None
+    on_unknown: NotYet = None
+
+
+class Signals(Model):
+    """Signal rules by family."""
+
+    systemone: list[SystemoneRule] = Field(default_factory=list, description="Typed questions to a decision model.")
+    decision: list[SystemoneRule] = Field(
+        default_factory=list,
+        description="Older name of `systemone`.",
+        json_schema_extra={"deprecated": True},
+    )
+    domains: NotYet = None
+    complexity: NotYet = None
+    modality: NotYet = None
+    fact_check: NotYet = None
+    user_feedbacks: NotYet = None
+    turn_relation: NotYet = None
+    jailbreak: NotYet = None
+    safety: NotYet = None
+    pii: NotYet = None
+    keywords: NotYet = None
+    language: NotYet = None
+    context: NotYet = None
+    structure: NotYet = None
+    conversation: NotYet = None
+    metadata: NotYet = None
+    role_bindings: NotYet = None
+    events: NotYet = None
+    embeddings: NotYet = None
+    kb: NotYet = None
+    preferences: NotYet = None
+    classifiers: NotYet = None
+    input_modality: NotYet = None
+    reask: NotYet = None
