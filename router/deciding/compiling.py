@@ -42,8 +42,10 @@ def compile_rule(rule: Rule, names: Names) -> Test:
     if rule.operator is Operator.NOT:
         (child,) = children
         return lambda facts: kleene.negated(child(facts))
-    combine = kleene.every if rule.operator is Operator.AND else kleene.some
-    return lambda facts: combine([child(facts) for child in children])
+    if rule.operator is Operator.AND:
+        # Lazily: an AND looks no further than its first false.
+        return lambda facts: kleene.every(child(facts) for child in children)
+    return lambda facts: kleene.some([child(facts) for child in children])
 
 
 def compile_leaf(leaf: Leaf, names: Names) -> Test:
