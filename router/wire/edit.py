@@ -15,7 +15,7 @@ from router.wire.errors import BadRequest, ErrorCode
 
 _SPACE: Final = re.compile(rb"[ \t\n\r]*+")
 _STRING: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
-_SCALAR: Final = re.compile(rb"[^\s\"\\,:{}\[\]]++")
+_SCALAR: Final = re.compile(rb"[-+.0-9A-Za-z]++")
 # From anywhere outside a string to just past the next bracket.
 _NEXT_BRACKET: Final = re.compile(rb'[^"{}\[\]]*+(?:"(?:[^"\\]++|\\.)*+"[^"{}\[\]]*+)*+([{}\[\]])', re.DOTALL)
 

@@ -50,7 +50,8 @@ class LlmRequest:
 def fresh_turns(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
     """The turns since the assistant last spoke.
 
-    Assistant turns at the very end are a prefill that the client wrote, and hide nothing that stands before them.
+    Assistant turns at the very end are a prefill: the client wrote them now, so they are among the fresh ones and hide
+    nothing that stands before them.
     """
     end = len(turns)
     while end and turns[end - 1].role == "assistant":
