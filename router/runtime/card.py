@@ -114,10 +114,11 @@ class CustomQuestions:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A whole card. `golden` cases are kept as written: they are compared with answers at load."""
+    """A whole card. `released` is a date; `golden` cases are kept as written, to be compared with answers at load."""
 
     name: str
     version: str
+    released: str
     licence: str
     quality: str
     adapter: str

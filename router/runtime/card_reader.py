@@ -6,6 +6,7 @@ key is read once by name and type, with its default where it may be left out; an
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -44,6 +45,7 @@ def parse_card(data: object, file: str = CARD_FILE) -> Card:
     card = Card(
         name=top.text("name"),
         version=top.text("version"),
+        released=_date(top, "released"),
         licence=top.text("licence"),
         quality=top.one_of("quality", ("experimental", "evaluated"), "experimental"),
         adapter=top.one_of("adapter", ADAPTERS),
@@ -75,6 +77,13 @@ def _types(section: Reader, key: str) -> frozenset[QuestionType]:
         if name not in known:
             raise section.fail(key, f"holds {name!r}; question types are {', '.join(sorted(known))}")
     return frozenset(QuestionType(name) for name in names)
+
+
+def _date(section: Reader, key: str) -> str:
+    value = section.text(key, "1970-01-01")
+    if re.fullmatch(r"\d{4}-\d\d-\d\d", value) is None:
+        raise section.fail(key, "must be a date, YYYY-MM-DD")
+    return value
 
 
 def _limits(section: Reader) -> Limits:
