@@ -36,7 +36,10 @@ class Connections:
         return process is None or process.is_ready
 
     async def wait_ready(self) -> None:
-        """Return once every managed model has answered. Bound it with `asyncio.timeout`."""
+        """Return once every managed model has answered. Raises SupervisionError for one that does not start.
+
+        Bound it with `asyncio.timeout`: loading has no limit of its own.
+        """
         for process in self.processes.values():
             await process.wait_ready()
 

@@ -29,6 +29,7 @@ logger = logging.getLogger("pointsman.runtime_process")
 STOP_GRACE_S: Final = 10.0
 START_LIMIT_S: Final = 600.0
 PROBE_EVERY_S: Final = 0.1
+FUTILE_STARTS: Final = 3
 _LONGEST_SOCKET_PATH: Final = 107
 
 Command = Callable[[Placement, Path], Sequence[str]]
@@ -88,7 +89,9 @@ class RuntimeProcess:
         self._sleep = sleep
         self._start_limit_s = start_limit_s
         self._restarts = Restarts()
-        self._ready = asyncio.Event()
+        self._is_ready = False
+        self._futile_starts = 0
+        self._settled = asyncio.Event()  # ready, or not worth waiting for
         self._process: asyncio.subprocess.Process | None = None
 
     @property
@@ -99,7 +102,7 @@ class RuntimeProcess:
     @property
     def is_ready(self) -> bool:
         """Whether the process that runs now has answered."""
-        return self._ready.is_set()
+        return self._is_ready
 
     @property
     def restarts(self) -> int:
@@ -112,14 +115,27 @@ class RuntimeProcess:
         return None if self._process is None else self._process.pid
 
     async def wait_ready(self) -> None:
-        """Return once the process is ready."""
-        await self._ready.wait()
+        """Return once the process is ready.
+
+        Raises SupervisionError when it ended again and again without having been ready, because of a bad artifact say.
+        It is started again all the same.
+        """
+        while not self._is_ready:
+            if self._futile_starts >= FUTILE_STARTS:
+                raise SupervisionError(
+                    f"the runtime for {self.placement.artifact} on {self.placement.device} does not start: "
+                    f"it ended {self._futile_starts} times without an answer; its own messages say why"
+                )
+            await self._settled.wait()
 
     async def run(self) -> None:
         """Run the process, again whenever it ends, until cancelled. Then it is stopped before this returns."""
         name = self.placement.key
         while True:
             ended = await self._run_once()
+            self._futile_starts += 1
+            if self._futile_starts >= FUTILE_STARTS:
+                self._settled.set()
             delay = self._restarts.exited(self._clock())
             logger.warning("runtime %s %s; starting it again in %g s", name, ended, delay)
             await self._sleep(delay)
@@ -143,7 +159,8 @@ class RuntimeProcess:
                 code = await process.wait()
                 probing.cancel()
         finally:
-            self._ready.clear()
+            self._is_ready = False
+            self._settled.clear()
             await _terminate(process)
             self._process = None
             self.socket.unlink(missing_ok=True)
@@ -159,7 +176,9 @@ class RuntimeProcess:
             await self._sleep(PROBE_EVERY_S)
         now = self._clock()
         self._restarts.ready(now)
-        self._ready.set()
+        self._futile_starts = 0
+        self._is_ready = True
+        self._settled.set()
         logger.info("runtime %s is ready after %.1f s", self.placement.key, now - began)
 
 

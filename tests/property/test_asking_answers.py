@@ -56,26 +56,55 @@ SCALARS = st.none() | st.booleans() | NUMBERS | KEYS
 ANY_JSON = st.recursive(
     SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=6), max_leaves=20
 )
-PROBABILITY = st.floats(-0.1, 1.1) | st.sampled_from([0.0, 0.2, 0.3, 0.5, 1.0])
-BY_LABEL = st.dictionaries(st.sampled_from("abc012"), PROBABILITY, max_size=3)
-NEARLY = st.fixed_dictionaries(
-    {"type": st.sampled_from(["noul", "choice", "score"])},
-    optional={
-        "noul": PROBABILITY,
-        "choice": st.sampled_from("abc"),
-        "score": st.floats(-1, 3),
-        "probabilities": BY_LABEL | st.just({"a": 0.5, "b": 0.3, "c": 0.2}) | st.just({"0": 0.5, "1": 0.3, "2": 0.2}),
-        "confidence": PROBABILITY,
-        "selected": st.lists(st.sampled_from("abc")),
-        "spans": st.lists(
-            st.fixed_dictionaries(
-                {"label": st.sampled_from("abc"), "start": st.integers(-1, 9), "end": st.integers(0, 11)}
-                | {"probability": PROBABILITY}
-            ),
-            max_size=3,
-        ),
-    },
-)
+PROBABILITY = st.floats(0, 1)
+
+
+@st.composite
+def distributions(draw: st.DrawFn, keys: list[str]) -> dict[str, float]:
+    """Probabilities that sum to 1, as they are or rounded to two decimals as some servers do."""
+    weights = [draw(st.floats(0.01, 1)) for _ in keys]
+    digits = draw(st.sampled_from([2, 15]))
+    return {key: round(weight / sum(weights), digits) for key, weight in zip(keys, weights, strict=True)}
+
+
+@st.composite
+def fitting(draw: st.DrawFn, question: Question) -> dict[str, Any]:
+    """An envelope with an answer that fits `question`."""
+    keys = [option.key for option in question.options] or ["0", "1"]
+    answer: dict[str, Any] = {"type": question.type.value, "confidence": draw(PROBABILITY)}
+    if question.type is QuestionType.SET:
+        found = {
+            "selected": draw(st.lists(st.sampled_from(keys))),
+            "probabilities": {k: draw(PROBABILITY) for k in keys},
+        }
+        return {"answers": {}, "sets": {"q0": found}}
+    if question.type is QuestionType.SPAN:
+        return {"answers": {}, "spans": {"q0": draw(st.lists(_spans(keys), max_size=3))}}
+    if question.type is QuestionType.NOUL:
+        return {"answers": {"q0": {**answer, "noul": draw(PROBABILITY)}}}
+    probabilities = draw(distributions(keys))
+    answer["probabilities"] = probabilities
+    answer["choice"] = max(keys, key=lambda key: probabilities[key])
+    answer["score"] = sum(i * p for i, p in enumerate(probabilities.values()))
+    return {"answers": {"q0": answer}}
+
+
+@st.composite
+def _spans(draw: st.DrawFn, keys: list[str]) -> dict[str, Any]:
+    start = draw(st.integers(0, len(TEXT) - 1))
+    end = draw(st.integers(start + 1, len(TEXT)))
+    return {"label": draw(st.sampled_from(keys)), "start": start, "end": end, "probability": draw(PROBABILITY)}
+
+
+def spoil(value: Any, path: list[int], junk: Any) -> Any:
+    """`value` with the leaf or branch that `path` leads to replaced by `junk`."""
+    if not path or not isinstance(value, dict | list) or not value:
+        return junk
+    keys = list(value) if isinstance(value, dict) else list(range(len(value)))
+    key = keys[path[0] % len(keys)]
+    changed = value.copy()
+    changed[key] = spoil(value[key], path[1:], junk)
+    return changed
 
 
 def check(answer: Answer, question: Question) -> None:
@@ -115,14 +144,29 @@ def _distribution(probabilities: list[float], confidence: float) -> None:
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda q: f"{q.type}-{q.preset}")
-@settings(max_examples=60, deadline=None)
-@given(envelope=st.dictionaries(KEYS, ANY_JSON, max_size=4), answer=NEARLY | ANY_JSON)
-def test_any_answer_is_believed_only_when_it_fits(question: Question, envelope: dict[str, Any], answer: Any) -> None:
-    known = capabilities(presets={"p": question.type})
-    for found in (envelope, {**envelope, "answers": {"q0": answer}}):
-        check(read_answer(found, asked(question, known), TEXT), question)
-    beside = {"answers": {}, "sets": {"q0": answer}, "spans": {"q0": answer}}
-    check(read_answer(beside, asked(question, known), TEXT), question)
+@settings(max_examples=50, deadline=None)
+@given(data=st.data())
+def test_what_fits_is_believed_and_what_was_spoiled_only_where_it_still_fits(
+    question: Question, data: st.DataObject
+) -> None:
+    question_asked = asked(question, capabilities(presets={"p": question.type}))
+    envelope = data.draw(fitting(question))
+    answer = read_answer(envelope, question_asked, TEXT)
+    assert not isinstance(answer, Unknown)
+    check(answer, question)
+    path = data.draw(st.lists(st.integers(0, 9), min_size=1, max_size=5))
+    spoiled = spoil(envelope, path, data.draw(SCALARS | ANY_JSON))
+    check(read_answer(spoiled, question_asked, TEXT), question)
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda q: f"{q.type}-{q.preset}")
+@settings(max_examples=30, deadline=None)
+@given(envelope=st.dictionaries(KEYS, ANY_JSON, max_size=4), answer=ANY_JSON)
+def test_any_junk_is_unknown_or_fits(question: Question, envelope: dict[str, Any], answer: Any) -> None:
+    question_asked = asked(question, capabilities(presets={"p": question.type}))
+    placed = {"answers": {"q0": answer}, "sets": {"q0": answer}, "spans": {"q0": answer}}
+    for found in (envelope, envelope | placed):
+        check(read_answer(found, question_asked, TEXT), question)
 
 
 STAGE = stage(
