@@ -36,8 +36,8 @@ def print_schema(_: argparse.Namespace) -> int:
 
 def migrate_file(arguments: argparse.Namespace) -> int:
     """Print (or with --write apply) the migration; 1 when the file cannot be migrated."""
-    from router.config.load import ConfigError  # noqa: PLC0415
     from router.config.migrate import migrate, unified_diff  # noqa: PLC0415
+    from router.config.problems import ConfigError  # noqa: PLC0415
 
     path: Path = arguments.file
     try:

@@ -6,7 +6,8 @@ import os
 import sys
 from pathlib import Path
 
-from router.config.load import ConfigError, Loaded, load
+from router.config.load import Loaded, load
+from router.config.problems import ConfigError
 from router.runtime.artifact import describe
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,16 +31,21 @@ def add(verbs: Verbs) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Serve until SIGTERM; 1 when the artifact or the device is not what was asked for."""
-    from router.runtime.server import serve  # noqa: PLC0415 - only this verb pays for ONNX Runtime
+    from router.runtime.errors import RuntimeFault  # noqa: PLC0415
+    from router.runtime.serve import serve  # noqa: PLC0415 - only this verb pays for ONNX Runtime
 
     configure_logging(arguments.log_level)
-    serve(
-        arguments.artifact,
-        host=None if arguments.uds else arguments.host,
-        port=None if arguments.uds else arguments.port,
-        uds=arguments.uds,
-        served_name=arguments.served_name,
-        device=arguments.device,
-        parent_pid=arguments.parent_pid,
-    )
+    try:
+        serve(
+            arguments.artifact,
+            host=None if arguments.uds else arguments.host,
+            port=None if arguments.uds else arguments.port,
+            uds=str(arguments.uds) if arguments.uds else None,
+            served_name=arguments.served_name,
+            device=arguments.device,
+            parent_pid=arguments.parent_pid,
+        )
+    except (RuntimeFault, OSError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
     return 0

@@ -1,0 +1,70 @@
+"""A plan made ready to serve: everything compiled from it once, and how many requests still use it.
+
+A reload makes a new generation and swaps it in; requests that started on the old one finish there ("House rules", 10).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from router.asking.asker import Asker
+from router.asking.fleet import Connections
+from router.asking.plan import StagePlan
+from router.asking.plan import prepare as prepare_stage
+from router.config.plan import Plan, Recipe
+from router.deciding.engine import CompiledRecipe
+from router.deciding.engine import prepare as prepare_recipe
+
+DEFAULT_SIGNAL_TIMEOUT_S = 45.0
+"""How long a request's signals may take when nothing else bounds them ("Performance and cost")."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """One recipe: what it asks at the request stage and how it decides."""
+
+    recipe: Recipe
+    stage: StagePlan
+    compiled: CompiledRecipe
+
+
+class Generation:
+    """One configuration in service. Must be used from one event loop."""
+
+    def __init__(self, plan: Plan, connections: Connections, asker: Asker) -> None:
+        self.plan = plan
+        self.connections = connections
+        self.asker = asker
+        self.policies: Mapping[str, Policy] = {
+            name: Policy(recipe, prepare_stage(recipe.questions, plan.deployments), prepare_recipe(recipe))
+            for name, recipe in plan.recipes.items()
+        }
+        self.deployment_of: Mapping[str, Mapping[str, str]] = {
+            name: {rule.name: rule.deployment for rule in recipe.questions} for name, recipe in plan.recipes.items()
+        }
+        self.public_models = tuple(plan.entrypoints) + tuple(
+            name for name in plan.models if name not in plan.entrypoints
+        )
+        self.signal_timeout_s = plan.signal_timeout_ms / 1000 or DEFAULT_SIGNAL_TIMEOUT_S
+        self._users = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Keep this generation from being idle while a request is decided on it."""
+        self._users += 1
+        self._idle.clear()
+        try:
+            yield
+        finally:
+            self._users -= 1
+            if not self._users:
+                self._idle.set()
+
+    async def idle(self) -> None:
+        """Return once no request uses this generation."""
+        await self._idle.wait()

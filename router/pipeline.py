@@ -1,0 +1,246 @@
+"""One request, end to end: read, ask, decide, act. The only module that knows this order.
+
+    head ─▶ surface ─▶ body ─▶ read ─▶ model name ─▶ recipe ─▶ ask ─▶ decide ─▶ choose ─▶ forward
+                │        │        │         │                            │          │
+                └────────┴────────┴─────────┴──── an error in the client's format ──┘
+
+The stages are in their own packages; this one joins them, counts, and turns whatever goes wrong into an answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from router.acting.selection import ALGORITHM, choose
+from router.config.plan import ApiFormat, ProviderModel
+from router.deciding.engine import Outcome, decide
+from router.generation import Generation, Policy
+from router.observe import Metrics
+from router.questions import Answer, Unknown
+from router.scan.view import routing_view
+from router.signals.reading import read_all
+from router.verdict import Fault, Forward, HeadVerdict
+from router.wire.edit import replace_model
+from router.wire.encoding import decode_body
+from router.wire.errors import ErrorCode, WireError, error_reply, reply_to
+from router.wire.http import Head, Reply
+from router.wire.models import models_reply
+from router.wire.request import LlmRequest, read_request, state_text
+from router.wire.surface import Format, Kind, Surface, classify
+
+SELECTED_MODEL = "x-selected-model"
+PLAN = "x-vsr-plan"
+"""Says which configuration decided, so that Envoy keeps to its backends while two are live during a reload."""
+
+LARGE_BODY = 256 * 1024
+"""Bodies from this many bytes on are decoded, read and edited on a thread: the event loop must not wait for one."""
+INFLATES = 64
+"""How much smaller a compressed body counts as large: what it inflates to is not known beforehand."""
+
+T = TypeVar("T")
+
+_FAULTS = {
+    Fault.BODY_TOO_LARGE: ErrorCode.BODY_TOO_LARGE,
+    Fault.EMPTY_BODY: ErrorCode.EMPTY_BODY,
+    Fault.INTERNAL: ErrorCode.INTERNAL,
+    Fault.DEADLINE: ErrorCode.DEADLINE,
+}
+
+
+class Refused(Exception):
+    """The request ends here with an error of ours."""
+
+    def __init__(self, code: ErrorCode) -> None:
+        super().__init__(code.value)
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a request goes: the provider model, and what is told about the choice (keys of the dynamic metadata)."""
+
+    model: ProviderModel
+    told: Mapping[str, str]
+
+
+class Pipeline:
+    """Decides every request on the current generation. Implements `verdict.Handler`."""
+
+    def __init__(
+        self, generation: Generation, metrics: Metrics, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._generation = generation
+        self._metrics = metrics
+        self._clock = clock
+
+    def swap(self, generation: Generation) -> Generation:
+        """Serve new requests on `generation`; the one that served until now is returned, perhaps still in use."""
+        old, self._generation = self._generation, generation
+        return old
+
+    # What headers alone settle.
+
+    def on_head(self, head: Head) -> Reply | HeadVerdict:
+        """Tell model traffic from other traffic, and refuse at once what no body could mend."""
+        surface = classify(head)
+        self._metrics.request(surface.kind, surface.format or "none")()
+        match surface.kind:
+            case Kind.LLM:
+                try:
+                    decode_body(b"", head.headers.get("content-encoding"), 0)  # reads the header alone
+                except WireError as error:
+                    return self._refuse(surface, error)
+                return HeadVerdict.NEED_BODY
+            case Kind.LIST_MODELS:
+                return models_reply(self._generation.public_models)
+            case Kind.UNKNOWN:
+                return self._error(surface.format, ErrorCode.UNKNOWN_PATH)
+        return HeadVerdict.PASS_THROUGH
+
+    def fault(self, head: Head, fault: Fault) -> Reply:
+        """The answer to a request that could not be decided."""
+        return self._error(classify(head).format, _FAULTS[fault])
+
+    # What the whole request settles.
+
+    async def on_request(self, head: Head, body: bytes) -> Reply | Forward:
+        """Decide one request of a model API."""
+        started = self._clock()
+        generation = self._generation
+        surface = classify(head)
+        with generation.in_use():
+            try:
+                verdict = await self._route(generation, surface, head, body)
+            except WireError as error:
+                return self._refuse(surface, error)
+            except Refused as refused:
+                return self._error(surface.format, refused.code)
+            finally:
+                self._metrics.routing_seconds.observe(self._clock() - started)
+        self._metrics.forwarded(verdict.model)()
+        return verdict
+
+    async def _route(self, generation: Generation, surface: Surface, head: Head, body: bytes) -> Forward:
+        assert surface.format is not None  # noqa: S101 - a body is asked for on model APIs only
+        limit = generation.plan.max_body_bytes
+        encoding = head.headers.get("content-encoding")
+        plain, request = await _off_loop(body, encoding, lambda: _read(surface, body, encoding, limit))
+        target = await self._target(generation, request, surface.format.api)
+        wanted = target.model.provider_model_id
+        edited = None
+        if request.model != wanted:
+            edited = await _off_loop(plain, None, lambda: replace_model(plain, wanted))
+        return Forward(
+            model=target.model.name,
+            set_headers=_headers(surface, target.model.name, generation.plan.revision),
+            # An edited body is forwarded as it reads, whatever coding the client's had.
+            remove_headers=("content-encoding",) if edited is not None and encoding else (),
+            body=edited,
+            metadata=target.told,
+        )
+
+    async def _target(self, generation: Generation, request: LlmRequest, wanted: ApiFormat) -> Target:
+        """Resolve the requested model: an entrypoint's recipe, or a provider model by its own name."""
+        plan = generation.plan
+        recipe = plan.entrypoints.get(request.model) if request.model else plan.default_entrypoint
+        if recipe is not None:
+            return await self._decide(generation, generation.policies[recipe], request, wanted)
+        if not request.model:
+            raise Refused(ErrorCode.MODEL_REQUIRED)
+        direct = plan.models.get(request.model)
+        if direct is None:
+            raise Refused(ErrorCode.MODEL_NOT_FOUND)
+        return Target(_speaking(direct, wanted), {"model": direct.name})
+
+    async def _decide(self, generation: Generation, policy: Policy, request: LlmRequest, wanted: ApiFormat) -> Target:
+        """Ask what the recipe reads, decide, and take the decision's candidate."""
+        plan, recipe = generation.plan, policy.recipe
+        readings = read_all(recipe.questions, await self._ask(generation, policy, request))
+        started = self._clock()
+        outcome = decide(policy.compiled, readings)
+        self._metrics.evaluation_seconds.observe(self._clock() - started)
+        if outcome.failed:
+            raise Refused(ErrorCode.DECISION_UNRESOLVED)
+        told = _told(recipe.name, outcome)
+        if outcome.selected is None:
+            if plan.default_model is None:
+                raise Refused(ErrorCode.NO_ROUTE)
+            model = _speaking(plan.models[plan.default_model], wanted)
+            return Target(model, told | {"model": model.name})
+        self._metrics.decided(recipe.name, outcome.selected.name)()
+        candidate = choose(outcome.selected, plan.models, wanted)
+        if candidate is None:
+            raise Refused(ErrorCode.NO_ELIGIBLE_MODEL)
+        return Target(plan.models[candidate.model], told | {"model": candidate.model, "algorithm": ALGORITHM})
+
+    async def _ask(self, generation: Generation, policy: Policy, request: LlmRequest) -> Mapping[str, Answer]:
+        """The answers of the request stage, by rule name."""
+        stage = policy.stage
+        if not stage.states:
+            return {}
+        deployments = generation.plan.deployments
+        texts = {
+            (deployment, state): routing_view(state_text(request, state), deployments[deployment].view)
+            for deployment, state in stage.states
+        }
+        started = self._clock()
+        deadline = started + generation.signal_timeout_s
+        answers = (await generation.asker.ask(stage, texts, stage_deadline=deadline)).answers
+        self._metrics.signal_seconds.observe(self._clock() - started)
+        for rule, answer in answers.items():
+            if isinstance(answer, Unknown):
+                deployment = generation.deployment_of[policy.recipe.name][rule]
+                self._metrics.unknown_answer(deployment, answer.reason)()
+        return answers
+
+    # Errors.
+
+    def _refuse(self, surface: Surface, error: WireError) -> Reply:
+        self._metrics.error(error.code)()
+        return reply_to(surface.format, error)
+
+    def _error(self, wire_format: Format | None, code: ErrorCode) -> Reply:
+        self._metrics.error(code)()
+        return error_reply(wire_format, code)
+
+
+def _read(surface: Surface, body: bytes, encoding: str | None, limit: int) -> tuple[bytes, LlmRequest]:
+    assert surface.format is not None  # noqa: S101
+    plain = decode_body(body, encoding, limit)
+    return plain, read_request(surface.format, plain)
+
+
+async def _off_loop(body: bytes, encoding: str | None, work: Callable[[], T]) -> T:
+    large = len(body) >= (LARGE_BODY if encoding is None else LARGE_BODY // INFLATES)
+    return await asyncio.to_thread(work) if large else work()
+
+
+def _speaking(model: ProviderModel, wanted: ApiFormat) -> ProviderModel:
+    """`model` itself; requests are not translated between formats, so one of another format is not eligible."""
+    if model.api_format is not wanted:
+        raise Refused(ErrorCode.NO_ELIGIBLE_MODEL)
+    return model
+
+
+def _headers(surface: Surface, model: str, revision: str) -> Mapping[str, str]:
+    headers = {SELECTED_MODEL: model, PLAN: revision}
+    if surface.rewritten:
+        headers[":path"] = surface.path
+    return headers
+
+
+def _told(recipe: str, outcome: Outcome) -> dict[str, str]:
+    told = {"recipe": recipe}
+    if outcome.selected is not None:
+        told["decision"] = outcome.selected.name
+    if outcome.confidence is not None:
+        told["confidence"] = f"{outcome.confidence:.4f}"
+    if outcome.matched_rules:
+        told["matched_decision_model"] = ",".join(outcome.matched_rules)
+    if outcome.applied:
+        told["applied_unknown_policy"] = ",".join(outcome.applied)
+    return told
