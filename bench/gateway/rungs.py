@@ -1,0 +1,120 @@
+"""The rungs of the ladder: what runs, where to send requests, and proof that each does what its name says."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import urllib.request
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bench.gateway import envoy, litellm
+from bench.gateway.router import (
+    MODEL,
+    PUBLIC,
+    Ports,
+    configuration,
+    envoy_command,
+    rendered,
+    roles,
+    start_router,
+)
+from bench.lib.load import LoadError
+from bench.lib.process import Processes, free_ports
+from bench.lib.python import module
+
+PATH = "/v1/chat/completions"
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """One way to the backend.
+
+    `roles` are the processes whose CPU is counted, `names` is the model that the backend must be asked for, `decided`
+    says that the answer must carry the router's decision, and `windows` makes measurements longer.
+    """
+
+    key: str
+    title: str
+    port: int
+    roles: Mapping[str, Sequence[int]]
+    names: str
+    decided: bool = False
+    windows: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ladder:
+    """All rungs, and what was set up the same for them."""
+
+    rungs: Sequence[Rung]
+    backend_port: int
+    phases: Mapping[str, str]
+    envoy: Sequence[str]
+
+
+def start(processes: Processes) -> Ladder:
+    """Start everything and return when all of it answers; raises StartError."""
+    backend_port, proxy_port, noop_port, plain, plain_admin, asking, asking_admin = free_ports(7)
+    ports = Ports.choose(backend_port)
+    backend = processes.start("backend", module("bench.gateway.backend", "--port", str(backend_port)))
+    # The slowest starter first: it loads while the others do.
+    proxy = litellm.start(processes, port=proxy_port, backend_port=backend_port, public=PUBLIC, model=MODEL)
+    noop = processes.start("noop", module("bench.gateway.noop", "--port", str(noop_port)))
+    config = processes.folder / "pointsman.yaml"
+    config.write_text(configuration(ports))
+    router = start_router(processes, config, ports)
+    flags, made = envoy_command(router), rendered(config)
+    bare = envoy.start(processes, "envoy", envoy.without_ext_proc(made, port=plain, admin_port=plain_admin), flags)
+    asks = envoy.with_noop(made, port=asking, admin_port=asking_admin, ext_proc_port=noop_port)
+    before_noop = envoy.start(processes, "envoy-noop", asks, flags)
+    backend.wait_ready(f"http://127.0.0.1:{backend_port}/")
+    bare.wait_ready(f"http://127.0.0.1:{plain_admin}/ready")
+    before_noop.wait_ready(f"http://127.0.0.1:{asking_admin}/ready")
+    proxy.wait_ready(f"http://127.0.0.1:{proxy_port}/health/liveliness", timeout_s=120)
+    rungs = (
+        Rung("direct", "direct", backend_port, {}, PUBLIC),
+        Rung("envoy", "Envoy only", plain, {"envoy": [bare.pid]}, PUBLIC),
+        Rung("noop", "+ no-op ext_proc", asking, {"envoy": [before_noop.pid], "router": [noop.pid]}, PUBLIC),
+        Rung("full", "+ full path", ports.listener, roles(router), MODEL, decided=True),
+        # Few requests fit into one of its windows.
+        Rung("litellm", "LiteLLM proxy", proxy_port, {"litellm": [proxy.pid]}, MODEL, windows=1.5),
+    )
+    return Ladder(rungs, backend_port, envoy.phases(made), flags)
+
+
+def body(size: int) -> bytes:
+    """A chat request of `size` bytes, most of it the text of one message."""
+    turns = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": ""}]
+    document: dict[str, Any] = {"model": PUBLIC, "messages": turns, "temperature": 0.2, "max_tokens": 64}
+    words = 'The quick brown fox jumps over the lazy dog and says: \\u00fcber \\u2013 "fine".\n' * (size // 60)
+    turns[1]["content"] = words[: size - len(json.dumps(document))]
+    while len(made := json.dumps(document).encode()) > size:
+        turns[1]["content"] = turns[1]["content"][: size - len(made)]
+    turns[1]["content"] += "x" * (size - len(made))
+    return json.dumps(document).encode()
+
+
+def prove(rung: Rung, backend_port: int, request: bytes, warmups: int) -> None:
+    """Send a few requests one by one, and look at what came to the backend and to the client; raises LoadError."""
+    url = f"http://127.0.0.1:{rung.port}{PATH}"
+    for _ in range(warmups):
+        asked = urllib.request.Request(url, data=request, headers={"content-type": "application/json"})
+        with urllib.request.urlopen(asked, timeout=30) as answer:
+            headers = answer.headers
+            answered = json.load(answer)["choices"][0]["message"]["content"]
+    with urllib.request.urlopen(f"http://127.0.0.1:{backend_port}/_last", timeout=5) as answer:
+        seen = json.load(answer)
+    if answered != "An answer of a few words.":
+        raise LoadError(f"{rung.title}: not the backend's answer")
+    if seen["model"] != rung.names:
+        raise LoadError(f"{rung.title}: the backend was asked for {seen['model']!r}, not {rung.names!r}")
+    if rung.decided and headers.get("x-vsr-selected-decision") != "everything":
+        raise LoadError(f"{rung.title}: the answer names no decision")
+
+
+def envoy_version(flags: Sequence[str]) -> str:
+    """What the Envoy binary calls itself."""
+    told = subprocess.run([flags[0], "--version"], capture_output=True, text=True, check=True).stdout
+    return next((part for part in told.split("/") if part[:1].isdigit() and "." in part), told.strip())
