@@ -16,6 +16,8 @@ from router.wire.neutral import ToolText
 
 _MAX_NESTING: Final = 16
 _TEXT_PARTS: Final = frozenset({"text", "input_text", "output_text", None})
+_OWN_KEYS: Final = ("title", "context", "text", "refusal")
+_WORD_KEYS: Final = frozenset({*_OWN_KEYS, "source", "content"})
 _OPEN: Final = "<system-reminder>"
 _CLOSE: Final = "</system-reminder>"
 
@@ -52,7 +54,7 @@ def part_text(part: Any, where: str, depth: int = 0) -> str:
             return text
     elif text is not None and (type(kind) is not str or kind in _TEXT_PARTS):
         raise wrong(f"{where}.text", "a string")
-    return join(_words(part, where, depth))
+    return "" if part.keys().isdisjoint(_WORD_KEYS) else join(_words(part, where, depth))
 
 
 def call_text(name: Any, arguments: Any) -> str:
@@ -93,7 +95,7 @@ def own_words(text: str) -> str:
 
 def _words(part: Object, where: str, depth: int) -> Iterable[str]:
     """Every text of a part that is more than plain text: refusals, documents, search results, and what is nested."""
-    for key in ("title", "context", "text", "refusal"):
+    for key in _OWN_KEYS:
         value = part.get(key)
         if type(value) is str:
             yield value
