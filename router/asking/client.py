@@ -8,6 +8,7 @@ configuration says. Sources: `System One` errors; "When the decision model is ov
 from __future__ import annotations
 
 import asyncio
+import io
 from typing import Final, Protocol
 
 import aiohttp
@@ -21,6 +22,7 @@ MAX_RESPONSE_BYTES: Final = 4 * 1024 * 1024
 MAX_ERROR_BYTES: Final = 64 * 1024
 MAX_IN_FLIGHT: Final = 512
 
+_WHOLE_BODY_BYTES: Final = 256 * 1024
 _DECIDE_PATH: Final = "v1/systemone"
 _HEADERS: Final = {"Content-Type": "application/json", "Accept-Encoding": "identity", "User-Agent": "pointsman"}
 _OVERLOAD_STATUS: Final = frozenset({429, 529})
@@ -110,8 +112,10 @@ class SystemOneClient:
             return await self._send(method, path, body)
 
     async def _send(self, method: str, path: str, body: bytes | None) -> bytes:
+        # A large body goes out in pieces, so that writing it does not hold up the event loop.
+        data = io.BytesIO(body) if body is not None and len(body) > _WHOLE_BODY_BYTES else body
         async with self._open().request(
-            method, self._root / path, data=body, headers=_HEADERS, allow_redirects=False
+            method, self._root / path, data=data, headers=_HEADERS, allow_redirects=False
         ) as response:
             if response.status == 200:
                 return await _read(response, self._max_response_bytes)

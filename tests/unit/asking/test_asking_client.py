@@ -43,6 +43,17 @@ async def test_a_call_brings_the_response(fake: FakeSystemOne, client: SystemOne
     assert fake.calls[0].state == "hello"
 
 
+async def test_a_large_body_arrives_whole_also_when_it_is_sent_again(
+    fake: FakeSystemOne, client: SystemOneClient
+) -> None:
+    await client.decide(BODY, 5)
+    fake.drop(times=1)
+    text = "é" * 2_000_000
+    body = orjson.dumps({"state": text, "questions": {"q0": {"type": "noul", "instructions": "?"}}})
+    await client.decide(body, 20)
+    assert [call.state == text for call in fake.calls] == [False, True, True]
+
+
 async def test_a_full_url_is_called_as_its_root(fake: FakeSystemOne) -> None:
     if not fake.endpoint.startswith("http"):
         return
