@@ -159,3 +159,8 @@ def test_a_zstd_window_beyond_what_http_allows_is_refused() -> None:
     packed = writer.compress(PLAIN) + writer.flush()
     with pytest.raises(BadEncoding):
         decode_body(packed, "zstd", LIMIT)
+
+
+def test_an_unknown_coding_is_refused_before_there_is_a_body() -> None:
+    with pytest.raises(UnsupportedEncoding):
+        decode_body(b"", "deflate", 0)
