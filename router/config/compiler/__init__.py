@@ -50,9 +50,7 @@ def compile_plan(
         entrypoints=MappingProxyType(entrypoints),
         default_entrypoint=default_entrypoint,
         default_model=default_model.name if default_model else None,
-        deployments=MappingProxyType(
-            {name: deployment for name in sorted(used) if (deployment := catalogue.described[name])}
-        ),
+        deployments=MappingProxyType(catalogue.only(used)),
         services=_services(context, settings.services, listeners_at={(it.address, it.port) for it in listeners}),
         signal_timeout_ms=catalog.signal_timeout_ms,
         max_body_bytes=router.max_body_bytes,

@@ -119,8 +119,10 @@ class Recipes:
     def _check_formats(self, decisions: tuple[Decision, ...], recipe: WrittenRecipe) -> None:
         """Every decision must leave a client format that the recipe can serve whatever is decided."""
         by_order = dict(enumerate(recipe.decisions))
-        served: set[ApiFormat] | None = {self.default.api_format} if self.default else None
-        first = f"the default model speaks {self.default.api_format}" if self.default else ""
+        # Where a catch-all decides whatever is left, the default model never answers.
+        fallback = None if any(decision.catch_all for decision in decisions) else self.default
+        served: set[ApiFormat] | None = {fallback.api_format} if fallback else None
+        first = f"the default model speaks {fallback.api_format}" if fallback else ""
         for decision in decisions:
             formats = {self.models.known[ref.model].api_format for ref in decision.model_refs}
             left = formats if served is None else served & formats

@@ -46,6 +46,14 @@ class Model(BaseModel):
         model._block = value if isinstance(value, Block) else Block(())
         return model
 
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        result = handler(schema)
+        if cls.needed:
+            resolved = handler.resolve_ref_schema(result)
+            resolved["required"] = [*resolved.get("required", ()), *cls.needed]
+        return result
+
     def at(self, *keys: str | int) -> Path:
         """The path of this mapping in the document, or of something under it."""
         return (*self._block.path, *keys)
