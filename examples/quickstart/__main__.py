@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import json
 import signal
 import sys
 from dataclasses import dataclass
@@ -34,7 +35,7 @@ PORTS = {
 }
 START_WITHIN_S = 120.0
 
-console = Console()
+console = Console(width=None if sys.stdout.isatty() else 120)
 
 
 class StartFailure(Exception):
@@ -78,13 +79,12 @@ async def send(session: aiohttp.ClientSession, sample: Sample) -> Seen:
     async with session.post(LISTENER + sample.path, json=sample.body(), headers=sample.headers) as answer:
         body = await answer.read()
         headers = answer.headers
-    matched = headers.get("x-vsr-matched-decision-model", "")
-    why = f"matched {matched}" if matched else "nothing else matched"
-    confidence = headers.get("x-vsr-selected-confidence")
-    if answer.status != 200:
-        why = body.decode(errors="replace")[:90]
-    elif confidence:
-        why += f" ({confidence})"
+    if answer.status == 200:
+        matched = headers.get("x-vsr-matched-decision-model")
+        sure = float(headers.get("x-vsr-selected-confidence", 0))
+        why = f"{matched.replace(',', ' and ')} matched, {sure:.2f}" if matched and sure else "no rule was sure"
+    else:
+        why = str(json.loads(body)["error"]["code"])
     return Seen(
         sample,
         answer.status,
@@ -97,8 +97,10 @@ async def send(session: aiohttp.ClientSession, sample: Sample) -> Seen:
 def show(results: list[Seen]) -> None:
     """A table of where each request went and why."""
     table = Table(title="Where each request went, and why")
-    for column in ("client", "prompt", "decision", "backend", "why", ""):
-        table.add_column(column, overflow="fold")
+    table.add_column("client", no_wrap=True)
+    table.add_column("prompt", no_wrap=True, overflow="ellipsis", ratio=1)
+    for column in ("decision", "backend", "why", ""):
+        table.add_column(column, no_wrap=True)
     for seen in results:
         sample = seen.sample
         table.add_row(

@@ -31,10 +31,10 @@ class Sample:
 _ANTHROPIC = {"path": "/v1/messages", "headers": {"anthropic-version": "2023-06-01"}}
 
 SAMPLES = (
-    Sample("OpenAI", "Write a SQL query that lists the ten customers with the highest revenue.", "code"),
+    Sample("OpenAI", "How do I reverse a linked list in Java?", "code"),
     Sample("OpenAI", "What is the derivative of x squared times sin(x)?", "mathematics"),
     Sample("OpenAI", "Suggest three names for a bakery by the sea.", "everything-else", stream=True),
-    Sample("Anthropic", "Why does Rust say that a borrowed value does not live long enough?", "code", **_ANTHROPIC),  # type: ignore[arg-type]
+    Sample("Anthropic", "git rebase says there are conflicts, what now?", "code", **_ANTHROPIC),  # type: ignore[arg-type]
     Sample("Anthropic", "Prove that the sum of two odd integers is even.", "mathematics", stream=True, **_ANTHROPIC),  # type: ignore[arg-type]
     Sample("OpenAI", "To a model that nobody published.", None, model="gpt-nonesuch", status=400),
 )
