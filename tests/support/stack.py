@@ -134,9 +134,7 @@ class Stack:
     def recorded(self, backend: str) -> list[dict[str, object]]:
         """What a sample backend received, oldest first."""
         body = fetch(f"http://127.0.0.1:{self.ports[backend]}/_recorded")[1]
-        found = json.loads(body)
-        assert isinstance(found, dict | list)
-        return list(found["requests"] if isinstance(found, dict) else found)
+        return list(json.loads(body)["requests"])
 
     def ready(self) -> bool:
         """Whether router and Envoy both take requests."""
@@ -173,7 +171,8 @@ class Stack:
         return found[0]
 
 
-PORT_NAMES = ("listener", "extproc", "metrics", "management", "openai", "anthropic", "spare")
+BACKENDS = ("openai", "responses", "anthropic")
+PORT_NAMES = ("listener", "extproc", "metrics", "management", *BACKENDS, "spare")
 
 
 @contextlib.contextmanager
@@ -184,7 +183,7 @@ def running(directory: Path, template: str, *, env: Mapping[str, str] | None = N
     config.write_text(fill(template, ports))
     backends = [
         spawn(directory / f"{name}.log", "-m", "examples.backends", "--port", str(ports[name]), "--format", name)
-        for name in ("openai", "anthropic")
+        for name in BACKENDS
     ]
     log = directory / "pointsman.log"
     process = spawn(log, "-m", "router.cli", "serve", "--config", str(config), "--envoy", env=env)
