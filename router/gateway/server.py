@@ -171,6 +171,11 @@ class ExtProcServer:
             for command in machine.ended():
                 if isinstance(command, Finish):
                     await self._finish(command, context)
+        except grpc.aio.AbortError:
+            raise
+        except Exception as error:  # gRPC would log it with its text, and send the text to Envoy
+            _report(error)
+            await context.abort(grpc.StatusCode.INTERNAL, "internal error")
         finally:
             self._count(-1)
             if machine.ignored:
@@ -180,6 +185,14 @@ class ExtProcServer:
         try:
             async with asyncio.timeout(self._options.deadline_s) as limit:
                 verdict = await self._handler.on_request(command.head, command.body)
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            # Something that the handler waited for was cancelled, not this stream. Let through, it would leave the
+            # stream open without an answer: gRPC takes it for a cancellation of its own.
+            _report(error)
+            return machine.failed(Fault.INTERNAL)
         except Exception as error:
             if isinstance(error, TimeoutError) and limit.expired():
                 _log.warning("a decision ran out of time")
@@ -202,6 +215,6 @@ class ExtProcServer:
             self._on_stream(delta)
 
 
-def _report(error: Exception) -> None:
+def _report(error: BaseException) -> None:
     """Log an exception by its class alone: its text may hold parts of a prompt."""
-    _log.error("handler failed: %s", type(error).__name__)
+    _log.error("request failed: %s", type(error).__name__)
