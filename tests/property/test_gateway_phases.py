@@ -38,36 +38,49 @@ from tests.support.gateway import (
 
 REFUSAL = Reply(529, {"retry-after": "2"}, b"{}")
 MODES = list(ProcessingMode.BodySendMode.values())
+NEVER = 4  # as a delay: no answer of the handler at all
 ONCE = ("request_headers", "request_trailers", "response_headers", "response_trailers", "immediate_response")
 
+working = [BUFFERED, DUPLEX]
 options = st.builds(
     MachineOptions,
-    max_body_bytes=st.sampled_from([3, 1000]),
-    request_body_mode=st.sampled_from(MODES),
+    max_body_bytes=st.sampled_from([5, 1000, 1000]),
+    request_body_mode=st.sampled_from(working),
     response_body_mode=st.sampled_from(MODES),
     allow_mode_override=st.booleans(),
     clear_route_cache=st.booleans(),
     finish_after_verdict=st.booleans(),
 )
 verdicts = st.sampled_from([FORWARD, Forward("m", body=b"changed"), REFUSAL, None, ValueError()])
-modes = st.none() | st.builds(protocol, st.sampled_from(MODES), st.sampled_from(MODES), st.booleans())
+working_modes = st.none() | st.builds(protocol, st.sampled_from(working), st.sampled_from(MODES))
+modes = working_modes | st.builds(protocol, st.sampled_from(MODES), st.sampled_from(MODES), st.booleans())
 small = st.binary(max_size=4)
-messages = st.one_of(
-    st.builds(
-        headers,
-        path=st.sampled_from(["/v1/chat/completions", "/other", ""]),
-        mode=modes,
-        eos=st.booleans(),
-    ),
+paths = st.sampled_from(["/v1/chat/completions", "/v1/messages", "/other"])
+first = st.builds(headers, path=paths, mode=modes, eos=st.sampled_from([False, False, True]))
+later = st.one_of(
     st.builds(body, small, st.booleans()),
+    st.builds(body, st.binary(min_size=1, max_size=3), st.booleans()),
     st.builds(trailers),
     st.builds(response_headers, modes),
     st.builds(response_body, small, st.booleans()),
     st.builds(response_trailers),
-    st.just(ProcessingRequest()),
-    st.builds(lambda mode: ProcessingRequest(protocol_config=mode), modes),
-    st.builds(lambda: ProcessingRequest(observability_mode=True)),
-).map(lambda message: message.SerializeToString())
+    first,
+)
+nonsense = st.sampled_from(
+    [
+        ProcessingRequest(),
+        ProcessingRequest(protocol_config=protocol(DUPLEX)),
+        ProcessingRequest(observability_mode=True),
+    ]
+)
+ours = st.builds(headers, mode=working_modes)
+streams = st.one_of(
+    st.tuples(ours, st.lists(later, min_size=2, max_size=8)).map(lambda parts: [parts[0], *parts[1]]),
+    st.tuples(ours, st.lists(later, min_size=1, max_size=4)).map(lambda parts: [parts[0], *parts[1]]),
+    st.tuples(first, st.lists(later, max_size=7)).map(lambda parts: [parts[0], *parts[1]]),
+    st.lists(later, max_size=6),
+    st.lists(later | nonsense, max_size=5),
+).map(lambda stream: [message.SerializeToString() for message in stream])
 
 
 @dataclass
@@ -113,7 +126,7 @@ class Peer:
         heads = self.machine._request._handler.heads  # type: ignore[attr-defined]
         if not heads:  # nothing of a request came
             return not any(word.startswith("request_") for word in words)
-        return bool(heads[0].path in ("/other", "")) and "request_headers" in words
+        return not heads[0].path.startswith("/v1/") and "request_headers" in words
 
 
 def run(data: Iterable[bytes], verdict: object, settings: MachineOptions, delay: int) -> Peer:
@@ -125,26 +138,27 @@ def run(data: Iterable[bytes], verdict: object, settings: MachineOptions, delay:
             wait -= 1
             if wait < 0:
                 peer.answer(verdict)
-    peer.answer(verdict)
+    if delay < NEVER:
+        peer.answer(verdict)
     peer.take(peer.machine.ended())
     peer.check()
     return peer
 
 
 @settings(max_examples=400, deadline=None)
-@given(st.lists(messages, max_size=9), verdicts, options, st.integers(0, 3))
+@given(streams, verdicts, options, st.integers(0, NEVER))
 def test_any_order_of_phases(data: list[bytes], verdict: object, settings: MachineOptions, delay: int) -> None:
     run(data, verdict, settings, delay)
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.lists(st.binary(max_size=40) | messages, max_size=6), verdicts, options)
-def test_hostile_bytes(data: list[bytes], verdict: object, settings: MachineOptions) -> None:
-    run(data, verdict, settings, 0)
+@given(streams, st.binary(max_size=40), st.integers(0, 7), verdicts, options)
+def test_hostile_bytes(data: list[bytes], noise: bytes, where: int, verdict: object, settings: MachineOptions) -> None:
+    run([*data[:where], noise, *data[where:]], verdict, settings, 0)
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.data(), st.lists(messages, min_size=1, max_size=4), verdicts, options)
+@given(st.data(), streams, verdicts, options)
 def test_damaged_messages(data: st.DataObject, whole: list[bytes], verdict: object, settings: MachineOptions) -> None:
     def damaged() -> Iterator[bytes]:
         for one in whole:
