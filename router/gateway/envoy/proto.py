@@ -6,38 +6,43 @@ through the package.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
 import betterproto2
-from envoy_data_plane.envoy.config.accesslog import v3 as accesslog
-from envoy_data_plane.envoy.config.bootstrap import v3 as bootstrap
-from envoy_data_plane.envoy.config.cluster import v3 as cluster
-from envoy_data_plane.envoy.config.common.mutation_rules import v3 as mutation
-from envoy_data_plane.envoy.config.core import v3 as core
-from envoy_data_plane.envoy.config.endpoint import v3 as endpoint
-from envoy_data_plane.envoy.config.listener import v3 as listener
-from envoy_data_plane.envoy.config.overload import v3 as overload
-from envoy_data_plane.envoy.config.route import v3 as route
-from envoy_data_plane.envoy.extensions.access_loggers.filters.cel import v3 as cel
-from envoy_data_plane.envoy.extensions.access_loggers.stream import v3 as stream_log
-from envoy_data_plane.envoy.extensions.filters.http.credential_injector import v3 as injector
-from envoy_data_plane.envoy.extensions.filters.http.ext_proc import v3 as ext_proc
-from envoy_data_plane.envoy.extensions.filters.http.header_mutation import v3 as header_mutation
-from envoy_data_plane.envoy.extensions.filters.http.router import v3 as router_filter
-from envoy_data_plane.envoy.extensions.filters.http.upstream_codec import v3 as upstream_codec
-from envoy_data_plane.envoy.extensions.filters.network.http_connection_manager import v3 as hcm
-from envoy_data_plane.envoy.extensions.http.early_header_mutation.header_mutation import v3 as early_mutation
-from envoy_data_plane.envoy.extensions.http.injected_credentials.generic import v3 as generic_credential
-from envoy_data_plane.envoy.extensions.resource_monitors.downstream_connections import v3 as connection_monitor
-from envoy_data_plane.envoy.extensions.retry.host.previous_hosts import v3 as previous_hosts
-from envoy_data_plane.envoy.extensions.transport_sockets.tls import v3 as tls
-from envoy_data_plane.envoy.extensions.upstreams.http import v3 as upstream_http
-from envoy_data_plane.envoy.type import v3 as types
-from envoy_data_plane.envoy.type.matcher import v3 as matcher
-from envoy_data_plane.google import protobuf
-from envoy_data_plane.google.protobuf import Any as AnyMessage
+
+with warnings.catch_warnings():
+    # Its generated classes use what newer pydantic calls deprecated; nobody here can act on that.
+    warnings.simplefilter("ignore", DeprecationWarning)
+    from envoy_data_plane.envoy.config.accesslog import v3 as accesslog
+    from envoy_data_plane.envoy.config.bootstrap import v3 as bootstrap
+    from envoy_data_plane.envoy.config.cluster import v3 as cluster
+    from envoy_data_plane.envoy.config.common.mutation_rules import v3 as mutation
+    from envoy_data_plane.envoy.config.core import v3 as core
+    from envoy_data_plane.envoy.config.endpoint import v3 as endpoint
+    from envoy_data_plane.envoy.config.listener import v3 as listener
+    from envoy_data_plane.envoy.config.overload import v3 as overload
+    from envoy_data_plane.envoy.config.route import v3 as route
+    from envoy_data_plane.envoy.extensions.access_loggers.filters.cel import v3 as cel
+    from envoy_data_plane.envoy.extensions.access_loggers.stream import v3 as stream_log
+    from envoy_data_plane.envoy.extensions.filters.http.credential_injector import v3 as injector
+    from envoy_data_plane.envoy.extensions.filters.http.ext_proc import v3 as ext_proc
+    from envoy_data_plane.envoy.extensions.filters.http.header_mutation import v3 as header_mutation
+    from envoy_data_plane.envoy.extensions.filters.http.router import v3 as router_filter
+    from envoy_data_plane.envoy.extensions.filters.http.upstream_codec import v3 as upstream_codec
+    from envoy_data_plane.envoy.extensions.filters.network.http_connection_manager import v3 as hcm
+    from envoy_data_plane.envoy.extensions.http.early_header_mutation.header_mutation import v3 as early_mutation
+    from envoy_data_plane.envoy.extensions.http.injected_credentials.generic import v3 as generic_credential
+    from envoy_data_plane.envoy.extensions.resource_monitors.downstream_connections import v3 as connection_monitor
+    from envoy_data_plane.envoy.extensions.retry.host.previous_hosts import v3 as previous_hosts
+    from envoy_data_plane.envoy.extensions.transport_sockets.tls import v3 as tls
+    from envoy_data_plane.envoy.extensions.upstreams.http import v3 as upstream_http
+    from envoy_data_plane.envoy.type import v3 as types
+    from envoy_data_plane.envoy.type.matcher import v3 as matcher
+    from envoy_data_plane.google import protobuf
+    from envoy_data_plane.google.protobuf import Any as AnyMessage
 
 __all__ = [
     "AnyMessage",
