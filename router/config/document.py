@@ -18,7 +18,7 @@ from router.config.scalars import NULL, BadReference, substitute
 MAX_DEPTH = 64
 MAX_NODES = 200_000
 
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class Block(dict[str, Any]):
@@ -141,7 +141,7 @@ def _compose(text: str) -> _Node | None:
     stack: list[tuple[_Node, list[_Node]]] = []
     anchors: dict[str, _Node] = {}
     try:
-        for event in yaml.parse(text, Loader=_Loader):
+        for event in yaml.parse(text, Loader=LOADER):
             place = _place(event.start_mark)
             if isinstance(event, yaml.DocumentStartEvent) and root is not None:
                 raise Unreadable(place, "more than one YAML document", "keep one document in a file, without `---`")

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from router.config.document import LOADER
 from router.config.load import OLD_VERSIONS, open_document
 from router.config.model.root import VERSION
 from router.config.problems import ConfigError, Problem
@@ -63,7 +64,7 @@ def unified_diff(old: str, new: str, file: str = "config.yaml") -> str:
 
 
 def _root(text: str) -> yaml.MappingNode:
-    node: Any = yaml.compose(text, Loader=yaml.SafeLoader)
+    node: Any = yaml.compose(text, Loader=LOADER)
     assert isinstance(node, yaml.MappingNode)  # noqa: S101 - `open_document` made sure
     return node
 

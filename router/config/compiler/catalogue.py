@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path as FilePath
+from urllib.parse import urlsplit
 
 from router.config.compiler.context import Context, Names
 from router.config.model import globals as dialect
@@ -14,6 +16,7 @@ from router.questions import Capabilities
 BUILTIN = "builtin"
 CATALOGUE: Path = ("global", "model_catalog")
 _BYTES_PER_TOKEN = 4
+_ENDPOINT = re.compile(r"https?://[^\s/?#@]+/?|unix:///\S+")
 _TOKENS_FOR_THE_QUESTION = 1024
 
 
@@ -65,10 +68,23 @@ class Catalogue:
         if not artifact and not endpoint and not context.is_cut(at("artifact")) and not context.is_cut(at("endpoint")):
             hint = "artifact: a model that the router starts; endpoint: one that already runs"
             context.error(at(), "needs artifact or endpoint", hint, key=True)
+        if deployment.endpoint is not None and not context.is_unset(at("endpoint")):
+            self._check_endpoint(deployment.endpoint, at("endpoint"))
         if endpoint and deployment.device is not None:
             context.error(at("device"), "has no effect with endpoint", "remove it: the model already runs", key=True)
         if artifact and deployment.served_name is not None:
             context.error(at("served_name"), "has no effect with artifact", "remove it", key=True)
+
+    def _check_endpoint(self, text: str, path: Path) -> None:
+        shown = self.context.shown(text, path)
+        if not _ENDPOINT.fullmatch(text):
+            allowed = "http://host:port, https://host:port or unix:///path"
+            self.context.error(path, f"{shown} is not the address of a runtime", f"write {allowed}")
+            return
+        try:
+            urlsplit(text).port  # noqa: B018 - reading it is the check
+        except ValueError:
+            self.context.error(path, f"{shown} has no usable port", "a port is from 1 to 65535")
 
     def find(self, name: str | None, path: Path) -> Deployment | None:
         """The deployment that a rule asks, described; None when it cannot be had (reported once)."""

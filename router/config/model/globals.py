@@ -73,12 +73,7 @@ class Deployment(Model):
 
     provider: Annotated[Literal["model_runtime"], soon("systemone")] = Field(description="Kind of deployment.")
     artifact: Text | None = Field(None, description="`builtin`, or the folder of a decision-onnx artifact.")
-    endpoint: (
-        Annotated[
-            str, pattern(r"https?://[^\s/?#@]+/?|unix:///\S+", "http://host:port, https://host:port or unix:///path")
-        ]
-        | None
-    ) = Field(None, description="A runtime that already runs: http://host:port or unix:///path.")
+    endpoint: Text | None = Field(None, description="A runtime that already runs: http://host:port or unix:///path.")
     served_name: Name | None = Field(
         None, description="Name of the model at `endpoint`; the deployment's name if absent."
     )
