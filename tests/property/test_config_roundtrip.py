@@ -19,7 +19,8 @@ from tests.support.config_samples import GOOD, describe
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")), max_size=12) | st.sampled_from(
     ["yes", "no", "on", "true", "null", "~", "", "1", "0o7", "0x1", "1e5", ".5", ".inf", "12:30", "<<", "=", "a: b",
-     "# x", "- a", "${A}", "$${A}", "$", "a\nb", " a ", "a\n", "\ttab", "'", '"', "2024-01-01", "&a", "*a", "!t", "%x", "@x"]
+     "# x", "- a", "${A}", "$${A}", "$", "a\nb", " a ", "a\n", "\ttab", "'", '"', "2024-01-01", "&a", "*a", "!t", "%x",
+     "@x"]
 )  # fmt: skip
 SCALARS = TEXT | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False) | st.booleans() | st.just(NULL)
 VALUES = st.recursive(
@@ -82,7 +83,7 @@ MUTATIONS = st.lists(
 
 
 def _mutated(mutations: list[tuple[tuple[Any, ...], str, Any, str]]) -> dict[str, Any]:
-    tree = copy.deepcopy(SAMPLE)
+    tree: dict[str, Any] = copy.deepcopy(SAMPLE)
     for path, action, value, key in mutations:
         parent: Any = tree
         try:

@@ -141,6 +141,8 @@ class Catalogue:
             # Whatever a missing or broken artifact raises is a fact about this line of the configuration.
             reason = str(error) or type(error).__name__
             subject = self.context.shown(artifact, path)
+            if (written := self.context.document.referenced.get(path)) is not None:
+                reason = reason.replace(artifact, written)
             self.context.error(path, f"the model {subject} cannot be used: {reason}")
             return None, False
 

@@ -243,3 +243,17 @@ def test_a_default_model_does_not_count_behind_a_catch_all() -> None:
     found = errors(edited(("rules: {}", "rules: {type: systemone, name: tools}"), text=text))
     assert len(found) == 1
     assert "the default model speaks openai" in found[0]
+
+
+def test_what_nothing_uses_is_warned_about() -> None:
+    text = catalog("deployments: {idle: {provider: model_runtime, artifact: /nowhere}}")
+    text = edited(("entrypoints:\n", "  - name: spare\n    decisions: [{name: d, rules: {}, modelRefs: [{model: small}]}]\n"
+                   "entrypoints:\n"), text=text)  # fmt: skip
+    assert [(warning.path, warning.message, warning.hint) for warning in read(text).warnings] == [
+        ("recipes[1].name", 'no entrypoint publishes "spare"', "it never gets a request"),
+        (
+            "global.model_catalog.deployments.idle",
+            "no rule that is asked uses this deployment",
+            "it is not started",
+        ),
+    ]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from router.config.load import load
 from router.config.problems import ConfigError
-from tests.support.config_samples import edited, errors, read
+from tests.support.config_samples import GOOD, edited, errors, read
 
 PORT = edited(("port: 8801", "port: ${PORT}"))
 HIDDEN = "s3cr3t-value"
@@ -80,3 +81,16 @@ def test_the_revision_is_of_the_text_as_written() -> None:
     assert len(one) == 12
     assert read(PORT + "# a comment\n", {"PORT": "1001"}).plan.revision == one
     assert read(edited(("port: 8801", "port: ${POST}")), {"POST": "1001"}).plan.revision != one
+
+
+def test_an_artifact_from_the_environment_does_not_show_in_its_models_error() -> None:
+    def broken(artifact: str) -> None:
+        raise FileNotFoundError(f"nothing at {artifact}")
+
+    text = GOOD + (
+        "global:\n  model_catalog:\n    deployments:\n      builtin: {provider: model_runtime, artifact: '${WHERE}'}\n"
+    )
+    with pytest.raises(ConfigError) as caught:
+        load(text, environ={"WHERE": HIDDEN}, describe=broken, serving=True)
+    assert HIDDEN not in str(caught.value)
+    assert "nothing at ${WHERE}" in str(caught.value)
