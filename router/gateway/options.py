@@ -14,7 +14,8 @@ class MachineOptions:
     `max_body_bytes`: largest request body, in bytes as received. `request_body_mode`, `response_body_mode`: assumed
     when the proxy does not name its own (Envoy does). `allow_mode_override`: the filter honours mode overrides.
     `clear_route_cache`: ask Envoy to choose the route again after a decision. `finish_after_verdict`: leave the stream
-    as soon as the request is settled, so that no response phase is asked and a drain never waits for a slow answer.
+    as soon as the request is settled, so that no response phase is asked and a drain never waits for a slow answer; not
+    done where response bodies are full duplex.
     """
 
     max_body_bytes: int = 16 * 1024 * 1024

@@ -178,7 +178,7 @@ class RequestPhase:
         self._state = _State.PASSING
         self._headers_pending = False
         # In full duplex chunks may be on their way already: an override would leave them without an answer.
-        override = self._override and self._mode != _DUPLEX and not self._options.finish_after_verdict
+        override = self._override and self._mode != _DUPLEX and not self._may_finish()
         changes, clear = self._strip()
         data = replies.request_headers(changes, clear_route_cache=clear, mode=_PASS_MODE if override else None)
         return self._settled([Send(data)], complete=self._body_ended or self._mode != _DUPLEX)
@@ -284,9 +284,14 @@ class RequestPhase:
 
     def _settled(self, commands: Iterable[Command], *, complete: bool = True) -> Iterable[Command]:
         """`commands`, and the end of the stream when nothing more of the request can come."""
-        if complete and self._options.finish_after_verdict:
+        if complete and self._may_finish():
             return chain(commands, self.finish(Status.OK))
         return commands
+
+    def _may_finish(self) -> bool:
+        # Envoy gives a full duplex body away to its processor: of an answer that is on its way to a stream that ends,
+        # nothing would reach the client.
+        return self._options.finish_after_verdict and self._response_body_mode != _DUPLEX
 
     def _repeated(self, phase: str) -> Iterable[Command]:
         if self._state in (_State.COLLECTING, _State.DECIDING):

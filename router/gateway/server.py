@@ -204,10 +204,17 @@ class ExtProcServer:
     async def _finish(self, command: Finish, context: grpc.aio.ServicerContext[bytes, bytes]) -> None:
         if command.status is Status.OK:
             return
-        _log.warning("stream refused: %s", command.detail)
+        # Envoy leaves early whenever it answers by itself, or its client left: nothing to warn of.
+        level = logging.DEBUG if command.status is Status.ABORTED else logging.WARNING
+        _log.log(level, "stream without a verdict: %s", command.detail)
         if self._on_error is not None:
             self._on_error(command.status)
-        await context.abort(_CODES[command.status], command.detail)
+        try:
+            await context.abort(_CODES[command.status], command.detail)
+        except grpc.aio.AbortError:
+            raise
+        except Exception:  # gRPC's unnamed error for a peer that is gone, which is what a cancellation says
+            raise asyncio.CancelledError from None
 
     def _count(self, delta: int) -> None:
         self._streams += delta

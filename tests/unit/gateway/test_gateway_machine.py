@@ -128,6 +128,16 @@ PLAYBOOKS: dict[str, tuple[list[ProcessingRequest], MachineOptions, list[str]]] 
         MachineOptions(),
         [HEAD, BODY, TRAIL, "OK"],
     ),
+    "no early leave from a full duplex response": (
+        [headers(mode=protocol(BUFFERED, DUPLEX)), body(b"{}"), response_headers(), response_body(b"a")],
+        MachineOptions(),
+        [HEAD, "Decide", BODY, R_HEAD, R_BODY, "OK"],
+    ),
+    "not ours, no early leave from a full duplex response": (
+        [headers(path="/up", mode=protocol(NONE, DUPLEX)), response_body(b"a")],
+        MachineOptions(),
+        [HEAD, R_BODY, "OK"],
+    ),
     "only the response phases": (
         [response_headers(protocol(BUFFERED)), response_body(b"x"), response_trailers()],
         MachineOptions(),

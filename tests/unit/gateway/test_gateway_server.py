@@ -115,12 +115,29 @@ async def test_a_stream_that_stays_for_the_response() -> None:
 
 async def test_a_stream_left_before_a_decision_ends_with_an_error(caplog: pytest.LogCaptureFixture) -> None:
     errors: list[Status] = []
-    async with serving(local(FakeHandler(), on_error=errors.append)) as call:
-        answers, code = await exchange(call(), headers())
+    with caplog.at_level(logging.DEBUG, "pointsman.gateway"):
+        async with serving(local(FakeHandler(), on_error=errors.append)) as call:
+            answers, code = await exchange(call(), headers())
     assert kinds(answers) == ["request_headers"]
     assert code is grpc.StatusCode.ABORTED
     assert errors == [Status.ABORTED]
     assert "before a decision" in caplog.text
+
+
+async def test_an_end_with_an_error_for_a_peer_that_is_gone_is_quiet(caplog: pytest.LogCaptureFixture) -> None:
+    """Envoy half-closes and resets at once when it answers by itself: the status may find nobody."""
+    server = local(FakeHandler())
+    async with serving(server) as open_stream:
+        for _ in range(20):
+            call = open_stream()
+            await call.write(headers())
+            await call.read()
+            await call.done_writing()
+            call.cancel()
+        _, code = await exchange(open_stream(), headers(), body(b"{}"))
+    assert code is grpc.StatusCode.OK
+    assert server.streams == 0
+    assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
 
 
 async def test_bytes_that_are_no_message_end_with_an_error() -> None:
