@@ -23,6 +23,7 @@ _MEDIA = frozenset({"images", "assets", "videos", "audio"})
 _BLOCK = frozenset({"state", "questions"})
 _OPTIONS = frozenset({"deadline_ms", "return_meta"})
 _SHOWN = 64
+_MOST_DEPTH = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +77,13 @@ class Body:
 
 
 def parse_json(data: bytes) -> Any:
-    """JSON without duplicate keys, NaN, infinities or lone surrogates. Raises BadBody (malformed)."""
+    """JSON without duplicate keys, NaN, infinities, lone surrogates or deep nesting. Raises BadBody (malformed)."""
     try:
         orjson.loads(data)
-        return json.loads(data, object_pairs_hook=_distinct)
+        value = json.loads(data, object_pairs_hook=_distinct)
+        if data.count(b"[") + data.count(b"{") <= _MOST_DEPTH or _depth_is_bounded(value):
+            return value
+        message = f"the body is nested deeper than {_MOST_DEPTH}"
     except _Duplicate:
         message = "an object holds a key twice"
     except (ValueError, RecursionError):
@@ -205,6 +209,21 @@ def _unknown(data: dict[str, Any], known: frozenset[str], loc: tuple[str | int, 
     for key in data:
         if key not in known:
             problems.append(Problem((*loc, key[:_SHOWN]), "Extra inputs are not permitted", "extra_forbidden"))
+
+
+def _depth_is_bounded(value: Any) -> bool:
+    """Without recursion: what is deeper could not be written out again as text."""
+    level = [value] if isinstance(value, dict | list) else []
+    for _ in range(_MOST_DEPTH + 1):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, dict | list)
+        ]
+        if not level:
+            return True
+    return False
 
 
 class _Duplicate(ValueError):

@@ -56,7 +56,7 @@ def read_question(data: Any) -> tuple[Asked, tuple[Any, ...]] | list[FieldProble
         return [FieldProblem((), "must be an object", "object_type")]
     reading = _Reading(data)
     kind = data.get("type")
-    if kind not in _LISTS:
+    if not isinstance(kind, str) or kind not in _LISTS:
         known = ", ".join(_LISTS)
         reading.bad("type", f"must be one of {known}", "missing" if "type" not in data else "literal_error")
         return reading.problems

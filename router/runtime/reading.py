@@ -66,7 +66,7 @@ class Reader:
     def one_of(self, key: str, allowed: tuple[str, ...], default: Any = REQUIRED) -> str:
         """One of a closed set of strings."""
         value = self.raw(key, default)
-        if value not in allowed:
+        if not isinstance(value, str) or value not in allowed:
             raise self.fail(key, f"must be one of {', '.join(allowed)}")
         return str(value)
 

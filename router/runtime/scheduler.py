@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -69,6 +70,11 @@ class _Job:
     def due(self) -> float:
         """When it would finish if it were alone: short work goes first, and waiting makes up for length."""
         return self.queued_at + self.tokens_left / _TOKENS_PER_SECOND
+
+    def nearest(self, length: int, most: int) -> list[int]:
+        """Up to `most` waiting rows on either side of a length: no batch needs more of one job."""
+        place = bisect_left(self.next, length, key=lambda index: self.rows[index].tokens)
+        return self.next[max(0, place - most) : place + most]
 
 
 class Scheduler:
@@ -195,10 +201,11 @@ class Scheduler:
         if not self._jobs:
             return []
         first = min(self._jobs, key=_Job.due)
-        rows = sorted(
-            ((job, index) for job in self._jobs for index in job.next), key=lambda entry: entry[0].rows[entry[1]].tokens
-        )
-        anchor = next(place for place, entry in enumerate(rows) if entry[0] is first)
+        start = first.next[0]
+        length = first.rows[start].tokens
+        near = [(job, index) for job in self._jobs for index in job.nearest(length, self._bounds.batch_rows)]
+        rows = sorted(near, key=lambda entry: entry[0].rows[entry[1]].tokens)
+        anchor = rows.index((first, start))
         lengths = [job.rows[index].tokens for job, index in rows]
         low, high = anchor, anchor + 1
         while high - low < self._bounds.batch_rows:

@@ -6,9 +6,8 @@ A state is a string, an object of named parts, or an array. Parts by name follow
 
 from __future__ import annotations
 
+import json
 from typing import Any
-
-import orjson
 
 from .asking import Failure, FailureCode, State
 
@@ -18,7 +17,7 @@ ANSWER_PARTS = ("answer", "response")
 
 def as_text(value: Any) -> str:
     """Text as it is, anything structured as compact JSON in its own order."""
-    return value if isinstance(value, str) else orjson.dumps(value).decode()
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def text_of(state: State, over: tuple[str, ...], reads: str) -> str | Failure:

@@ -80,7 +80,7 @@ class TwoTower:
         views: dict[tuple[str, bool], View] = {}
         items = [self._item(state, one, views) for one in asked]
         rows: list[Row] = []
-        for view in views.values():
+        for view in (view for view in views.values() if view.outputs):
             view.row = len(rows)
             wanted = tuple(sorted(view.outputs))
             frame = self.tokenizer.frame

@@ -2,8 +2,8 @@
 
 The encoder is a table: every known word is one axis. A text becomes the unit vector of the words it holds, so the
 similarity of two texts is `shared / sqrt(n * m)` where n and m count their distinct known words; unknown words are
-ignored. So a word of the state that is also an option's key wins, a noul whose instructions share a word with the state is true
-(P > 0.9 up to a dozen known words in the state), a set selects the labels that occur, and a span marks them.
+ignored. So a word of the state that is also an option's key wins, a noul whose instructions share a word with the state
+is true (P > 0.9 up to a dozen known words in the state), a set selects the labels that occur, and a span marks them.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
 ALL_TYPES = ("noul", "choice", "score", "set", "span")
-WORDS = tuple(
+_WORDS = (
     "code math law health business finance science history weather travel music sports food art writing chat other "
     "billing refund invoice payment shipping delivery order account password login technical bug crash error support "
     "sales complaint praise urgent calm low medium high easy hard simple complex short long small "
     "large cheap fast slow strong weak positive negative neutral happy angry sad jailbreak attack "
     "secret person city date email phone python java sql regex integral proof contract court doctor medicine red "
-    "green blue alpha beta gamma delta one two three four five translate summarize poem story tool search".split()  # noqa: SIM905
+    "green blue alpha beta gamma delta one two three four five translate summarize poem story tool search"
 )
+WORDS = tuple(_WORDS.split())
 PAD, UNK, CLS, SEP = "[PAD]", "[UNK]", "[CLS]", "[SEP]"
 SCALE_A, SCALE_B = 40.0, 0.2
 SPAN_A, SPAN_B = 12.0, 0.5

@@ -1,0 +1,71 @@
+"""What the runtime counts about itself, in its own registry. Labels are closed sets, never text or ids."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from .asking import Answered, Failure
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+
+
+class Metrics:
+    """Counters of one runtime process, and the scheduler's observer."""
+
+    def __init__(self, depth: Callable[[], int]) -> None:
+        """`depth` tells how many requests the scheduler holds."""
+        self.registry = CollectorRegistry()
+        self._requests = Counter(
+            "vllm_srun_requests", "Requests to answer, by HTTP status", ["status"], registry=self.registry
+        )
+        self._questions = Counter(
+            "vllm_srun_questions", "Questions, by type and outcome", ["type", "outcome"], registry=self.registry
+        )
+        self._tokens = Counter(
+            "vllm_srun_tokens", "Tokens that went through the graph", ["kind"], registry=self.registry
+        )
+        self._rows = Histogram(
+            "vllm_srun_batch_rows", "Rows of a batch", buckets=(1, 2, 4, 8, 16, 32), registry=self.registry
+        )
+        self._compute = Histogram(
+            "vllm_srun_batch_seconds", "Time of a batch in the graph", buckets=_SECONDS, registry=self.registry
+        )
+        self._queue = Histogram(
+            "vllm_srun_queue_seconds",
+            "Time until a request's first row started",
+            buckets=_SECONDS,
+            registry=self.registry,
+        )
+        depth_gauge = Gauge("vllm_srun_queue_depth", "Requests queued or being computed", registry=self.registry)
+        depth_gauge.set_function(lambda: float(depth()))
+        self._ready = Gauge("vllm_srun_ready", "1 when the model has answered its warm-up", registry=self.registry)
+
+    def request(self, status: int) -> None:
+        """A request was answered."""
+        self._requests.labels(str(status)).inc()
+
+    def question(self, kind: str, result: Answered | Failure) -> None:
+        """A question was answered, or failed by code."""
+        self._questions.labels(kind, result.code.value if isinstance(result, Failure) else "answered").inc()
+
+    def batch(self, rows: int, tokens: int, padding: int, seconds: float) -> None:
+        """A batch was run (called by the scheduler's worker)."""
+        self._rows.observe(rows)
+        self._tokens.labels("real").inc(tokens)
+        self._tokens.labels("padding").inc(padding)
+        self._compute.observe(seconds)
+
+    def queued(self, seconds: float) -> None:
+        """A request's first row started after this long."""
+        self._queue.observe(seconds)
+
+    def ready(self, value: bool) -> None:
+        """Whether the model is ready."""
+        self._ready.set(float(value))
+
+    def exposition(self) -> bytes:
+        """The text that Prometheus scrapes."""
+        return generate_latest(self.registry)
