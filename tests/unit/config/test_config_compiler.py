@@ -247,8 +247,8 @@ def test_a_default_model_does_not_count_behind_a_catch_all() -> None:
 
 def test_what_nothing_uses_is_warned_about() -> None:
     text = catalog("deployments: {idle: {provider: model_runtime, artifact: /nowhere}}")
-    text = edited(("entrypoints:\n", "  - name: spare\n    decisions: [{name: d, rules: {}, modelRefs: [{model: small}]}]\n"
-                   "entrypoints:\n"), text=text)  # fmt: skip
+    spare = "  - name: spare\n    decisions: [{name: d, rules: {}, modelRefs: [{model: small}]}]\n"
+    text = edited((TAIL, spare + TAIL), text=text)
     assert [(warning.path, warning.message, warning.hint) for warning in read(text).warnings] == [
         ("recipes[1].name", 'no entrypoint publishes "spare"', "it never gets a request"),
         (

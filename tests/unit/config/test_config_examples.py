@@ -28,6 +28,16 @@ BUILTIN = Capabilities(
 )
 
 
+KINDS: dict[str, Any] = {
+    "object": dict,
+    "array": list,
+    "string": str,
+    "boolean": bool,
+    "integer": int,
+    "number": (int, float),
+}
+
+
 def mistakes(schema: dict[str, Any], value: Any, root: dict[str, Any], at: str = "") -> list[str]:  # noqa: PLR0912 - one branch a keyword
     """A small validator of the keywords that our schema uses."""
     if "$ref" in schema:
@@ -49,7 +59,7 @@ def mistakes(schema: dict[str, Any], value: Any, root: dict[str, Any], at: str =
         "number": (int, float),
     }
     if "type" in schema:
-        right = isinstance(value, kinds[schema["type"]])
+        right = isinstance(value, KINDS[schema["type"]])
         if not right or (isinstance(value, bool) and schema["type"] in ("integer", "number")):
             return [*found, f"{at}: is no {schema['type']}"]
     if "enum" in schema and value not in schema["enum"]:
