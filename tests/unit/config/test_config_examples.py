@@ -50,14 +50,6 @@ def mistakes(schema: dict[str, Any], value: Any, root: dict[str, Any], at: str =
             good = sum(not mistakes(choice, value, root, at) for choice in schema[keyword])
             if good == 0 or (keyword == "oneOf" and good != 1):
                 found.append(f"{at}: {good} of {keyword}")
-    kinds: dict[str, Any] = {
-        "object": dict,
-        "array": list,
-        "string": str,
-        "boolean": bool,
-        "integer": int,
-        "number": (int, float),
-    }
     if "type" in schema:
         right = isinstance(value, KINDS[schema["type"]])
         if not right or (isinstance(value, bool) and schema["type"] in ("integer", "number")):
