@@ -56,7 +56,7 @@ class Schedule:
 QUICK = Schedule(
     first=(Round(SMALL, SATURATED, 0.7), Round(LARGE, SATURATED, 0.6), Round(SMALL, RATE, 1.0)),
     then=(Round(SMALL, SATURATED, 0.7), Round(SMALL, SATURATED, 0.7), Round(LARGE, SATURATED, 0.6)),
-    budget_s=33,
+    budget_s=36,
     warmup_s=0.25,
 )
 FULL = Schedule(

@@ -21,7 +21,7 @@ from bench.gateway.router import (
     start_router,
 )
 from bench.lib.load import LoadError
-from bench.lib.process import Processes, free_ports
+from bench.lib.process import Processes, StartError, free_ports
 from bench.lib.python import module
 
 PATH = "/v1/chat/completions"
@@ -66,6 +66,8 @@ def start(processes: Processes) -> Ladder:
     config.write_text(configuration(ports))
     router = start_router(processes, config, ports)
     flags, made = envoy_command(router), rendered(config)
+    if envoy.phases(made)["request_body_mode"] != "BUFFERED":
+        raise StartError("the no-op server answers buffered bodies only")
     bare = envoy.start(processes, "envoy", envoy.without_ext_proc(made, port=plain, admin_port=plain_admin), flags)
     asks = envoy.with_noop(made, port=asking, admin_port=asking_admin, ext_proc_port=noop_port)
     before_noop = envoy.start(processes, "envoy-noop", asks, flags)
@@ -85,15 +87,20 @@ def start(processes: Processes) -> Ladder:
 
 
 def body(size: int) -> bytes:
-    """A chat request of `size` bytes, most of it the text of one message."""
+    """A chat request of `size` bytes, most of it the text of one message: prose with quotes, line ends and umlauts."""
     turns = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": ""}]
     document: dict[str, Any] = {"model": PUBLIC, "messages": turns, "temperature": 0.2, "max_tokens": 64}
-    words = 'The quick brown fox jumps over the lazy dog and says: \\u00fcber \\u2013 "fine".\n' * (size // 60)
-    turns[1]["content"] = words[: size - len(json.dumps(document))]
-    while len(made := json.dumps(document).encode()) > size:
-        turns[1]["content"] = turns[1]["content"][: size - len(made)]
-    turns[1]["content"] += "x" * (size - len(made))
-    return json.dumps(document).encode()
+    room = size - len(_json(document))
+    line = 'The quick brown fox jumps over the lazy dog and says: "über 9 € fine".\n'
+    lines = room // len(_json(line)[1:-1])
+    padding = room - lines * len(_json(line)[1:-1])
+    turns[1]["content"] = line * lines + "x" * padding
+    return _json(document)
+
+
+def _json(value: object) -> bytes:
+    """As the official SDKs write it: characters outside ASCII as they are."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def prove(rung: Rung, backend_port: int, request: bytes, warmups: int) -> None:
