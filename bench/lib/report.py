@@ -86,7 +86,6 @@ def versions(*distributions: str) -> dict[str, str]:
 def write(result: Result, on: Mapping[str, Any]) -> Path:
     """Write `bench/results/NAME.json`."""
     document = asdict(result)
-    del document["sheets"]
     document["machine"] = dict(on)
     document["finished"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     document["command"] = " ".join(["python", "-m", "bench", *sys.argv[1:]])
@@ -94,6 +93,29 @@ def write(result: Result, on: Mapping[str, Any]) -> Path:
     path = RESULTS / f"{result.name}.json"
     path.write_text(json.dumps(document, indent=1) + "\n")
     return path
+
+
+def markdown(document: Mapping[str, Any]) -> str:
+    """A written result as Markdown: where and when, the tables, the ratios with their targets."""
+    on, made = document["machine"], ", ".join(f"{name} {value}" for name, value in document["versions"].items())
+    lines = [
+        f"Measured {document['finished'][:10]} on {on['cpu']}, {on['cores']} cores, {on['memory_gib']} GiB, Linux "
+        f"{on['kernel']}; {made}.",
+    ]
+    for sheet in document["sheets"]:
+        lines += ["", f"**{sheet['title']}**", "", *_markdown_table(sheet["columns"], sheet["rows"])]
+    targets = {one["ratio"]: Target(**one) for one in document["targets"]}
+    rows = []
+    for name, value in document["ratios"].items():
+        target = targets.get(name)
+        verdict = "" if target is None else f"{target}: {'met' if target.met(value) else 'missed'}"
+        rows.append([f"`{name}`", f"{value:.3g}", verdict])
+    return "\n".join([*lines, "", *_markdown_table(("ratio", "value", "target"), rows)])
+
+
+def _markdown_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    rule = ["---", *["---:"] * (len(columns) - 1)]
+    return [f"| {' | '.join(cells)} |" for cells in (columns, rule, *rows)]
 
 
 def show(result: Result, on: Mapping[str, Any], console: Console) -> None:

@@ -15,6 +15,7 @@ import pytest
 from rich.console import Console
 
 import bench.__main__ as command_line
+from bench import docs
 from bench.gateway.backend import Backend
 from bench.lib import cpu, load, report
 from bench.lib.process import Processes, StartError, free_ports
@@ -219,3 +220,27 @@ def test_the_command_knows_its_benchmarks(capsys: pytest.CaptureFixture[str]) ->
     with pytest.raises(SystemExit):
         command_line.main(["unheard-of"])
     assert "gateway" in capsys.readouterr().err
+
+
+def test_a_result_becomes_markdown_between_its_marks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report, "RESULTS", tmp_path)
+    document = json.loads(report.write(_result(), report.machine()).read_text())
+    table = report.markdown(document)
+    assert "| rung | n |\n| --- | ---: |\n| direct | 1 |" in table
+    assert "| `bad` | 1.5 | <= 1.35: missed |" in table
+    text = "before\n<!-- bench sample -->\nold\n<!-- end -->\nafter <!-- bench other --><!-- end -->"
+    changed = docs.insert(text, "sample", table)
+    assert changed.startswith("before\n<!-- bench sample -->\n\nMeasured ")
+    assert changed.endswith("<!-- end -->\nafter <!-- bench other --><!-- end -->")
+    assert "old" not in changed
+    assert docs.insert(changed, "sample", table) == changed
+    with pytest.raises(ValueError, match="bench missing"):
+        docs.insert(text, "missing", table)
+
+
+def test_a_quick_run_never_reaches_the_document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report, "RESULTS", tmp_path)
+    monkeypatch.setattr(docs, "RESULTS", tmp_path)
+    report.write(_result(), report.machine())
+    with pytest.raises(SystemExit, match="quick run"):
+        docs.main("sample")
