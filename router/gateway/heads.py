@@ -8,6 +8,7 @@ from router.wire.http import Head
 SELECTED_MODEL = "x-selected-model"
 """The header that Envoy's routes match."""
 
+# Nearly every header is settled by these, without a copy of its name.
 _OWNED_STARTS = ("x-vsr", "x_vsr", "x-selected", "x_selected")
 
 
@@ -16,10 +17,7 @@ def is_router_owned(name: str) -> bool:
 
     Twins count because some backends read `x_vsr_a` and `x-vsr-a` as one name.
     """
-    name = name.lower()
-    if not name.startswith(_OWNED_STARTS):  # settles nearly every header at once
-        return False
-    name = name.replace("_", "-")
+    name = name.lower().replace("_", "-")
     return name.startswith("x-vsr-") or name == SELECTED_MODEL
 
 
@@ -37,7 +35,7 @@ def read_head(headers: HeaderMap) -> tuple[Head, tuple[str, ...]]:
             values[name] = f"{values[name]}, {value}"
             continue
         values[name] = value
-        if is_router_owned(name):
+        if name.startswith(_OWNED_STARTS) and is_router_owned(name):
             owned.append(name)
     method = values.pop(":method", "")
     path = values.pop(":path", "")

@@ -45,7 +45,7 @@ class ServerOptions:
     """Settings of a server; times in seconds.
 
     `deadline_s`: longest time of one decision, above every deadline of a recipe; then the client gets the handler's
-    DEADLINE fault. `settle_s`: how long a draining server goes on taking streams after it began to say NOT_SERVING;
+    DEADLINE fault (`set_deadline` changes it). `settle_s`: how long a draining server goes on taking streams after it began to say NOT_SERVING;
     longer than the health checks' interval. `max_connection_age_s`: ask Envoy to connect anew after this time, so that
     load spreads over replicas behind one address; None never does.
     """
@@ -76,11 +76,13 @@ class ExtProcServer:
         self._handler = handler
         self._address = address
         self._options = options or ServerOptions()
+        self._deadline_s = self._options.deadline_s
         self._on_stream = on_stream
         self._on_error = on_error
         self._sleep = sleep
         self._health = Health(("", SERVICE))
         self._server: grpc.aio.Server | None = None
+        self._draining = False
         self._streams = 0
         self.port = 0
         """The port, once started; 0 on a Unix socket."""
@@ -93,6 +95,10 @@ class ExtProcServer:
     def set_serving(self, serving: bool) -> None:
         """Say over gRPC health whether requests may come. Calls are answered either way."""
         self._health.set_serving(serving)
+
+    def set_deadline(self, deadline_s: float) -> None:
+        """Change the longest time of one decision, for those that begin from now on."""
+        self._deadline_s = deadline_s
 
     async def start(self) -> None:
         """Listen. Raises ListenError, with the address, when that fails."""
@@ -112,23 +118,21 @@ class ExtProcServer:
     async def drain(self, grace_s: float) -> None:
         """Stop without failing a request: say NOT_SERVING, wait `settle_s`, take no more, let streams finish.
 
-        Streams that still run after `grace_s` seconds are cancelled, which Envoy answers with an error. Calling it
-        again is harmless.
+        Streams that still run after `grace_s` seconds are cancelled, which Envoy answers with an error. A second
+        call returns at once.
         """
-        server = self._server
-        if server is None:
+        if self._server is None or self._draining:
             return
-        self._server = None
+        self._draining = True
         self._health.close()
         await self._sleep(self._options.settle_s)
-        await server.stop(grace_s)
+        await self._server.stop(grace_s)
 
     async def stop(self) -> None:
         """Stop now: streams in flight are cancelled."""
-        server, self._server = self._server, None
         self._health.close()
-        if server is not None:
-            await server.stop(None)
+        if self._server is not None:
+            await self._server.stop(None)
 
     async def wait(self) -> None:
         """Return when the server has stopped."""
@@ -183,7 +187,7 @@ class ExtProcServer:
 
     async def _decide(self, machine: StreamMachine, command: Decide) -> Iterable[Command]:
         try:
-            async with asyncio.timeout(self._options.deadline_s) as limit:
+            async with asyncio.timeout(self._deadline_s) as limit:
                 verdict = await self._handler.on_request(command.head, command.body)
         except asyncio.CancelledError as error:
             task = asyncio.current_task()

@@ -350,15 +350,16 @@ async def test_a_drain_fails_nobody() -> None:
         late = asyncio.create_task(exchange(call(), headers(), body(b"{}")))
         await handler.started.wait()
         settled.set()
-        await asyncio.sleep(0)
+        stopped = asyncio.create_task(server.wait())
+        await server.drain(1)
         assert not draining.done()
+        assert not stopped.done()
         handler.release.set()
         for answers, code in (await running, await late):
             assert kinds(answers) == ["request_headers", "request_body"]
             assert code is grpc.StatusCode.OK
         await draining
-        await server.wait()
-        await server.drain(1)
+        await stopped
     assert waits == [7]
     assert server.streams == 0
 
