@@ -45,9 +45,9 @@ class ServerOptions:
     """Settings of a server; times in seconds.
 
     `deadline_s`: longest time of one decision, above every deadline of a recipe; then the client gets the handler's
-    DEADLINE fault (`set_deadline` changes it). `settle_s`: how long a draining server goes on taking streams after it began to say NOT_SERVING;
-    longer than the health checks' interval. `max_connection_age_s`: ask Envoy to connect anew after this time, so that
-    load spreads over replicas behind one address; None never does.
+    DEADLINE fault (`set_deadline` changes it). `settle_s`: how long a draining server goes on taking streams after it
+    began to say NOT_SERVING; longer than the health checks' interval. `max_connection_age_s`: ask Envoy to connect anew
+    after this time, so that load spreads over replicas behind one address; None never does.
     """
 
     machine: MachineOptions = field(default_factory=MachineOptions)
