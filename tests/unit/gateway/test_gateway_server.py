@@ -205,6 +205,15 @@ async def test_the_deadline_of_a_decision() -> None:
     assert handler.cancelled.is_set()
 
 
+async def test_the_deadline_follows_a_new_configuration() -> None:
+    handler = SlowHandler()
+    server = local(handler)
+    async with serving(server) as call:
+        server.set_deadline(0.02)
+        await exchange(call(), headers(), body(b"{}"))
+    assert handler.faults == [Fault.DEADLINE]
+
+
 async def test_a_client_that_leaves_cancels_the_decision() -> None:
     handler = SlowHandler()
     deltas: list[int] = []
