@@ -89,11 +89,15 @@ class Preset:
 
 @dataclass(frozen=True, slots=True)
 class Affine:
-    """P(yes) = sigmoid(a * (similarity - b)); `threshold` is what `set` and `span` select by."""
+    """P(yes) = sigmoid(a * (similarity - b)); `threshold` is what `set` and `span` select by.
+
+    `contrast` is how much a described `false` side of a noul counts against the other side.
+    """
 
     a: float
     b: float
     threshold: float
+    contrast: float
 
 
 @dataclass(frozen=True, slots=True)

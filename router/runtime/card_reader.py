@@ -218,7 +218,9 @@ def _custom(section: Reader) -> CustomQuestions:
         if key not in section:
             return None
         inner = section.section(key)
-        values = Affine(inner.number("a"), inner.number("b"), inner.number("threshold", 0.5))
+        values = Affine(
+            inner.number("a"), inner.number("b"), inner.number("threshold", 0.5), inner.number("contrast", 0.3)
+        )
         if key == "span":
             inner.text("states")
         inner.done()

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from router.questions import Option, Question, QuestionType
 
 from .rows import Floats
+from .scoring import Doubles
 
 CACHED_TEXTS = 8192
 _LONGEST_KEY = 4096
@@ -59,22 +60,33 @@ class TextCache:
 
 
 def question_texts(question: Question, template: str) -> tuple[str, ...]:
-    """What to compare with the state: options, levels or labels in order; for noul the yes side, or no and yes.
-
-    A noul compares its instructions; a described `true` side is appended to them; with both sides described, those two
-    are compared and the instructions frame both.
-    """
+    """What to compare with the state: options, levels or labels in order; for a noul see `noul_texts`."""
     if question.type is QuestionType.SCORE:
         return tuple(option.description or option.key for option in question.options)
-    if question.type is not QuestionType.NOUL:
-        return tuple(render(option, template) for option in question.options)
+    if question.type is QuestionType.NOUL:
+        return noul_texts(question)
+    return tuple(render(option, template) for option in question.options)
+
+
+def noul_texts(question: Question) -> tuple[str, ...]:
+    """The yes side: instructions and what describes `true`. With `false` described, a positive and a negative follow.
+
+    A noul of nothing but a described `false` side is that side alone: its answer is turned round.
+    """
     sides = {option.key: option.description for option in question.options if option.description}
-    asked = [question.instructions] if question.instructions else []
-    if "true" in sides and "false" in sides:
-        return ("\n".join([*asked, sides["false"]]), "\n".join([*asked, sides["true"]]))
-    if "true" in sides:
-        asked.append(sides["true"])
-    return ("\n".join(asked),)
+    true, false = sides.get("true"), sides.get("false")
+    yes = "\n".join(text for text in (question.instructions, true) if text)
+    if false is None:
+        return (yes,)
+    return (yes, true or yes, false) if yes else (false,)
+
+
+def noul_near(question: Question, near: Doubles, contrast: float) -> tuple[Doubles, bool]:
+    """Similarity [windows] of the yes side from that of `noul_texts` [windows, texts], and whether to turn it round."""
+    if near.shape[1] == 3:
+        return near[:, 0] + contrast * (near[:, 1] - near[:, 2]), False
+    described = any(option.key == "true" and option.description for option in question.options)
+    return near[:, 0], not question.instructions and not described
 
 
 def render(option: Option, template: str) -> str:

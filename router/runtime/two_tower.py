@@ -22,7 +22,7 @@ from .rows import Floats, Raw, Row, RowPlan
 from .scoring import Doubles, choice_answer, score_answer, sigmoid, softmax
 from .spans import WindowScores, decode, word_probability
 from .state import text_of
-from .texts import TextCache, question_texts
+from .texts import TextCache, noul_near, question_texts
 from .tokens import Encoded, Tokenizer, windows
 
 
@@ -217,10 +217,13 @@ class TwoTower:
             labels = self._affine(custom.set, near, QuestionType.SET).max(axis=0)
             values = {option.key: float(p) for option, p in zip(question.options, labels, strict=True)}
             return SetAnswer(frozenset(key for key, p in values.items() if p >= threshold), values)
-        if near.shape[1] == 2:  # both sides described: the nearer one wins, by the rule for options
-            scale = (custom.choice or 1.0) * self.card.temperature.get(QuestionType.NOUL, 1.0)
-            return NoulAnswer(float(sigmoid((near[:, 1] - near[:, 0]) / scale).max()))
-        return NoulAnswer(float(self._affine(custom.noul, near, QuestionType.NOUL).max()))
+        return self._noul(question, near)
+
+    def _noul(self, question: Question, near: Doubles) -> NoulAnswer:
+        rule = self._custom.noul if self._custom is not None else None
+        yes, turned = noul_near(question, near, rule.contrast if rule is not None else 0.0)
+        probability = float(self._affine(rule, yes, QuestionType.NOUL).max())
+        return NoulAnswer(1.0 - probability if turned else probability)
 
     def _affine(self, rule: Affine | None, near: Doubles, kind: QuestionType) -> Doubles:
         assert rule is not None  # noqa: S101  refused in plan otherwise

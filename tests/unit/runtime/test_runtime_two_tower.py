@@ -52,10 +52,16 @@ class TestExactAnswers:
         assert answers[0] == pytest.approx(sigmoid(SCALE_A * (1 / math.sqrt(2) - SCALE_B)))
         assert answers[1] == pytest.approx(sigmoid(-SCALE_A * SCALE_B))
 
-    def test_noul_with_both_sides_described_takes_the_nearer(self, tiny: TwoTower, ask: Ask) -> None:
+    def test_a_described_false_side_counts_against_the_true_one(self, tiny: TwoTower, ask: Ask) -> None:
         question = {"type": "noul", "criteria": {"true": "math", "false": "law"}}
-        assert ask(tiny, "math", {"q": question})["answers"]["q"]["noul"] == pytest.approx(sigmoid(20))
-        assert ask(tiny, "law", {"q": question})["answers"]["q"]["noul"] == pytest.approx(sigmoid(-20), abs=1e-9)
+        math_, law = (ask(tiny, text, {"q": question})["answers"]["q"]["noul"] for text in ("math", "law"))
+        assert math_ == pytest.approx(sigmoid(SCALE_A * (1 + 0.3 - SCALE_B)))
+        assert law == pytest.approx(sigmoid(SCALE_A * (-0.3 - SCALE_B)), abs=1e-9)
+
+    def test_only_a_false_side_is_turned_round(self, tiny: TwoTower, ask: Ask) -> None:
+        question = {"type": "noul", "criteria": {"false": "law"}}
+        assert ask(tiny, "law", {"q": question})["answers"]["q"]["noul"] < 0.01
+        assert ask(tiny, "math", {"q": question})["answers"]["q"]["noul"] > 0.99
 
     def test_noul_with_one_side_described(self, tiny: TwoTower, ask: Ask) -> None:
         question = {"type": "noul", "criteria": {"true": "math"}}
