@@ -26,8 +26,11 @@ _LOG_FIELDS = {
 
 
 def resource_name(listener: Listener) -> str:
-    """By address, not by the configured name: a renamed listener is then changed in place and keeps its socket."""
-    return f"listener/{listener.address}:{listener.port}"
+    """By address, not by the configured name: a renamed listener is then changed in place and keeps its socket.
+
+    Without colons, which Envoy's statistics cannot spell.
+    """
+    return f"listener/{listener.address}_{listener.port}".replace(":", "_")
 
 
 def listener_resource(
@@ -80,7 +83,8 @@ def _manager(listener: Listener, limits: Limits, *, access_log: bool) -> pb.hcm.
         early_header_mutation_extensions=[_strip_owned()],
         use_remote_address=True,
         # Nobody is "internal": else a client in a private network could set timeouts and retries by x-envoy headers.
-        internal_address_config=pb.hcm.HttpConnectionManagerInternalAddressConfig(),
+        # Envoy takes an empty list for its default, the private networks, so an address stands here that no client has.
+        internal_address_config=pb.hcm.HttpConnectionManagerInternalAddressConfig(cidr_ranges=[_nobody()]),
         preserve_external_request_id=True,
         server_header_transformation=pb.hcm.HttpConnectionManagerServerHeaderTransformation.PASS_THROUGH,
         http_protocol_options=pb.core.Http1ProtocolOptions(enable_trailers=True),
@@ -93,6 +97,10 @@ def _manager(listener: Listener, limits: Limits, *, access_log: bool) -> pb.hcm.
         local_reply_config=local_replies(),
         access_log=[_log()] if access_log else [],
     )
+
+
+def _nobody() -> pb.core.CidrRange:
+    return pb.core.CidrRange(address_prefix="0.0.0.0", prefix_len=32)  # noqa: S104 - a source that cannot be
 
 
 def _strip_owned() -> pb.core.TypedExtensionConfig:

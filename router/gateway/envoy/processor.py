@@ -51,10 +51,14 @@ def _service() -> pb.core.GrpcService:
 
 
 def _rules() -> pb.mutation.HeaderMutationRules:
-    """The router may write neither where a request goes by host or path, nor anybody's key. Trying is an error."""
+    """The router may write neither where a request goes by host, nor anybody's key. Trying is an error.
+
+    It may write the path: a model API under another spelling is forwarded under its own name.
+    """
     forbidden = r"host|authorization|proxy-authorization|x-api-key|api-key|cookie|te|connection|upgrade|x-forwarded-.*"
     return pb.mutation.HeaderMutationRules(
         disallow_system=True,
+        allow_expression=pb.matcher.RegexMatcher(regex=":path"),
         disallow_expression=pb.matcher.RegexMatcher(regex=forbidden),
         disallow_is_error=True,
     )
