@@ -13,7 +13,8 @@ from router.gateway.envoy.names import LLM_PATHS, MESSAGES_PATHS
 
 # What Envoy reports about an answer of its own -> code, OpenAI type, Anthropic type, message.
 _CASES = (
-    ("request_payload_too_large", "request_too_large", "invalid_request_error", "request_too_large",
+    # Whether Envoy or the router sees it first is a race, so both say the same.
+    ("request_payload_too_large", "body_too_large", "invalid_request_error", "request_too_large",
      "The request body is larger than this gateway accepts."),
     ("ext_proc_error", "router_unavailable", "server_error", "api_error", "The router is unavailable."),
     ("no_healthy_upstream", "backend_unavailable", "server_error", "api_error", "The selected backend is unavailable."),

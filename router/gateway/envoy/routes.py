@@ -90,6 +90,8 @@ def table(
     return pb.route.RouteConfiguration(
         name=name,
         virtual_hosts=[pb.route.VirtualHost(name="pointsman", domains=["*"], routes=routes)],
+        # Envoy's own note about the client, which is nobody else's business.
+        request_headers_to_remove=["x-envoy-external-address"],
         # Clusters and routes come from separate files; a route may be read first.
         validate_clusters=False,
     )
