@@ -14,7 +14,7 @@ import itertools
 import time
 import zlib
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -46,13 +46,17 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class _Orders:
-    """What this request asks of the backend: `x-sample-{delay-ms,chunk-delay-ms,status,echo,chunks}`."""
+    """What this request asks of the backend: `x-sample-{delay-ms,chunk-delay-ms,status,echo,chunks,response-header}`.
+
+    A response header is written as `name=value`; several, separated by commas.
+    """
 
     delay_s: float
     chunk_delay_s: float
     status: int
     echo: bool
     chunks: int | None
+    response_headers: Mapping[str, str]
 
     @classmethod
     def read(cls, headers: CIMultiDictProxy[str], settings: Settings) -> Self:
@@ -64,9 +68,10 @@ class _Orders:
                 status=int(headers.get("x-sample-status", settings.status)),
                 echo=headers.get("x-sample-echo", str(settings.echo)).lower() in {"1", "true", "yes"},
                 chunks=int(chunks) if chunks is not None else None,
+                response_headers=_pairs(headers.get("x-sample-response-header", "")),
             )
         except ValueError:
-            raise BadRequest("an x-sample-* header is not a number") from None
+            raise BadRequest("an x-sample-* header cannot be read") from None
 
 
 class Recorder:
@@ -134,21 +139,32 @@ class Backend:
         id, created = f"sample{next(self._ids):08d}", int(time.time())
         answer = make_answer(ask, id=id, created=created, echo=orders.echo, pieces=orders.chunks)
         if ask.stream:
-            return await _send_stream(request, format, answer, ask, orders.chunk_delay_s)
-        return web.json_response(format.whole(answer))
+            return await _send_stream(request, format, answer, ask, orders)
+        return web.json_response(format.whole(answer), headers=orders.response_headers)
+
+    async def other(self, request: web.Request) -> web.Response:
+        """Record what is for no endpoint here, such as a file upload, and say so."""
+        self.recorder.add(request, await request.read())
+        raise web.HTTPNotFound
 
 
 async def _send_stream(
-    request: web.Request, format: Format, answer: Answer, ask: Ask, chunk_delay_s: float
+    request: web.Request, format: Format, answer: Answer, ask: Ask, orders: _Orders
 ) -> web.StreamResponse:
-    response = web.StreamResponse(headers={"content-type": "text/event-stream", "cache-control": "no-cache"})
+    response = web.StreamResponse(
+        headers={"content-type": "text/event-stream", "cache-control": "no-cache", **orders.response_headers}
+    )
     await response.prepare(request)
     for event in format.stream(answer, ask):
         await response.write(event)
-        if chunk_delay_s:
-            await asyncio.sleep(chunk_delay_s)
+        if orders.chunk_delay_s:
+            await asyncio.sleep(orders.chunk_delay_s)
     await response.write_eof()
     return response
+
+
+def _pairs(text: str) -> dict[str, str]:
+    return dict(pair.strip().split("=", 1) for pair in text.split(",") if pair.strip())
 
 
 def _decoded(body: bytes, encoding: str) -> bytes:
@@ -195,6 +211,7 @@ async def start(settings: Settings, host: str = "127.0.0.1", port: int = 0) -> t
     app.router.add_delete("/_recorded", backend.recorder.forget)
     for name in settings.formats:
         app.router.add_post(settings.base_path + FORMATS[name].path, backend.handler(FORMATS[name]))
+    app.router.add_route("*", "/{any:.*}", backend.other)
     runner = web.AppRunner(app, access_log=None, auto_decompress=False, shutdown_timeout=1)
     await runner.setup()
     site = web.TCPSite(runner, host, port)

@@ -250,6 +250,16 @@ async def test_other_paths_are_404_json_and_health_answers(base: str, http: aioh
     async with http.post(f"{base}/v1/embeddings", json={}) as response:
         assert response.status == 404
         assert (await response.json())["error"]["type"] == "invalid_request_error"
+    async with http.get(f"{base}/_recorded") as response:
+        assert [entry["path"] for entry in (await response.json())["requests"]] == ["/v1/embeddings"]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_response_headers_as_told(base: str, http: aiohttp.ClientSession, stream: bool) -> None:
+    body = {"model": MODEL, "messages": [{"role": "user", "content": "hi"}], "stream": stream}
+    headers = {"x-sample-response-header": "x-one=1, x-two=a=b"}
+    async with http.post(f"{base}/v1/chat/completions", json=body, headers=headers) as response:
+        assert (response.headers["x-one"], response.headers["x-two"]) == ("1", "a=b")
 
 
 async def test_delays(base: str, http: aiohttp.ClientSession) -> None:
