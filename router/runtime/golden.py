@@ -17,9 +17,10 @@ from .body import BadBody, read_questions
 from .card import Preset
 from .card_reader import CARD_FILE
 from .errors import ArtifactError
+from .heads import head_probabilities
 from .render import render_answers
 from .rows import Raw, RowPlan
-from .two_tower import TwoTower, head_probabilities
+from .two_tower import TwoTower
 
 
 def check_golden(adapter: TwoTower) -> None:

@@ -70,7 +70,10 @@ def serve(
 
 
 def die_with_parent(parent_pid: int | None) -> None:
-    """Have the kernel terminate this process when `parent_pid` ends (Linux). Exits at once if it is gone already."""
+    """Have the kernel terminate this process when `parent_pid` ends (Linux). Exits at once if it is gone already.
+
+    The kernel watches the *thread* that started this process: a supervisor starts it from a thread that stays.
+    """
     if parent_pid is None:
         return
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)

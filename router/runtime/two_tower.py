@@ -18,6 +18,7 @@ from .artifact import Artifact
 from .asking import Answered, Asked, Failure, FailureCode, State
 from .card import Affine, Card, CustomQuestions, Preset
 from .engine import Engine
+from .heads import head_spans, preset_answer
 from .rows import Floats, Raw, Row, RowPlan
 from .scoring import Doubles, choice_answer, score_answer, sigmoid, softmax
 from .spans import WindowScores, decode, word_probability
@@ -67,6 +68,7 @@ class TwoTower:
         self.tokenizer = Tokenizer(artifact)
         self._engine = engine
         self._custom: CustomQuestions | None = artifact.card.custom
+        self._span_states = (artifact.card.custom and artifact.card.custom.span_states) or ""
         self._texts = TextCache()
 
     def run(self, rows: Sequence[Row]) -> list[Raw]:
@@ -155,9 +157,7 @@ class TwoTower:
         if preset is not None:
             return {preset.head}
         assert self._custom is not None  # noqa: S101  the card is checked: free types have their rule
-        if kind is QuestionType.SPAN and self._custom.span_states is not None:
-            return {self._custom.span_states}
-        return {self._custom.embedding}
+        return {self._span_states if kind is QuestionType.SPAN else self._custom.embedding}
 
     # -- answer --------------------------------------------------------------------------------------------------------
 
@@ -233,61 +233,20 @@ class TwoTower:
         self, view: View, item: Item, outputs: Sequence[Raw], texts: Sequence[Floats], threshold: float
     ) -> SpanAnswer:
         labels: list[str | None]
+        lead = self.tokenizer.leading
         if item.preset is not None:
             labels = list(item.preset.mapped)
-            scores = self.span_scores(item.preset, view.cuts, outputs)
+            scores = head_spans(item.preset, lead, view.cuts, outputs)
         else:
             labels = [option.key for option in item.asked.question.options]
-            scores = self._free_span_scores(view.cuts, outputs, np.stack(texts))
+            scores = []
+            for (start, end), row in zip(view.cuts, outputs, strict=True):
+                states = row[self._span_states][lead : lead + end - start].astype(np.float64)
+                near = states @ np.stack(texts).astype(np.float64).T
+                rule = self._custom.span if self._custom is not None else None
+                scores.append(WindowScores(start, self._affine(rule, near, QuestionType.SPAN), None))
         kept = [index for index, label in enumerate(labels) if label is not None]
         known = [WindowScores(w.first, w.scores[:, kept], None) for w in scores]
         return SpanAnswer(
             decode(view.text, view.encoded.offsets, scores, labels, threshold), min(1.0, word_probability(known))
         )
-
-    def span_scores(
-        self, preset: Preset, cuts: Sequence[tuple[int, int]], outputs: Sequence[Raw]
-    ) -> list[WindowScores]:
-        """Per-token probabilities of a span head; class 0 is outside, special tokens are left out."""
-        lead, scores = self.tokenizer.leading, []
-        for (start, end), row in zip(cuts, outputs, strict=True):
-            values = softmax(row[preset.head][lead : lead + end - start] / preset.temperature)
-            scores.append(WindowScores(start, values[:, 1:], values[:, 0]))
-        return scores
-
-    def _free_span_scores(
-        self, cuts: Sequence[tuple[int, int]], outputs: Sequence[Raw], texts: Floats
-    ) -> list[WindowScores]:
-        custom = self._custom
-        assert custom is not None  # noqa: S101  refused in plan otherwise
-        lead, scores = self.tokenizer.leading, []
-        for (start, end), row in zip(cuts, outputs, strict=True):
-            states = row[custom.span_states or ""][lead : lead + end - start].astype(np.float64)
-            near = states @ texts.astype(np.float64).T
-            scores.append(WindowScores(start, self._affine(custom.span, near, QuestionType.SPAN), None))
-        return scores
-
-
-def head_probabilities(preset: Preset, outputs: Sequence[Raw]) -> Doubles:
-    """Probabilities of a head's raw labels: of the highest window for noul, of the mean logits otherwise."""
-    first, last = preset.slice or (0, 0)
-    logits = np.stack([row[preset.head][first:last] for row in outputs]).astype(np.float64) / preset.temperature
-    if preset.type is QuestionType.NOUL:
-        values = softmax(logits)
-        best: Doubles = values[int(values[:, 1].argmax())]
-        return best
-    return softmax(logits.mean(axis=0))
-
-
-def preset_answer(preset: Preset, outputs: Sequence[Raw]) -> Answer:
-    """The typed answer of a head, in the labels of the answer."""
-    values = head_probabilities(preset, outputs)
-    if preset.type is QuestionType.NOUL:
-        return NoulAnswer(float(values[1]))
-    if preset.type is QuestionType.SCORE:
-        return score_answer(list(values))
-    sums = dict.fromkeys(preset.labels, 0.0)
-    for label, value in zip(preset.mapped, values, strict=True):
-        if label is not None:
-            sums[label] += float(value)
-    return choice_answer(list(sums), list(sums.values()))
