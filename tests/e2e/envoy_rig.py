@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import os
 import socket
@@ -14,6 +15,7 @@ from pathlib import Path
 import grpc
 import grpc.aio
 from aiohttp import ClientSession, web
+from yarl import URL
 
 from router.config.plan import ApiFormat, Auth, Backend, Listener, Plan, ProviderModel, Service, Services
 from router.gateway.envoy import Target, render
@@ -135,7 +137,7 @@ class ByModel:
         if told["model"] == "refuse":
             return Reply(413, {"content-type": "application/json", "x-vsr-response-path": "error"}, b'{"mine":true}')
         metadata = {"recipe": "default", "decision": "code", "model": told["model"], "confidence": "0.9000"}
-        return Forward(told["model"], set_headers=self.extra, metadata=metadata)
+        return Forward(told["model"], set_headers={"x-selected-model": told["model"]} | self.extra, metadata=metadata)
 
     def fault(self, head: Head, fault: Fault) -> Reply:
         return Reply(503, {"content-type": "application/json"}, json.dumps({"fault": fault.value}).encode())
@@ -159,11 +161,11 @@ async def raw_router(port: int, behave: Callable[[grpc.aio.ServicerContext], Awa
 
     async def process(_: AsyncIterator[bytes], context: grpc.aio.ServicerContext) -> AsyncIterator[bytes]:  # type: ignore[type-arg]
         await behave(context)
-        for nothing in ():
+        for nothing in list[bytes]():
             yield nothing
 
     server = grpc.aio.server()
-    method = grpc.stream_stream_rpc_method_handler(process)
+    method: grpc.RpcMethodHandler[bytes, bytes] = grpc.stream_stream_rpc_method_handler(process)
     server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, {"Process": method}),))
     server.add_insecure_port(f"127.0.0.1:{port}")
     await server.start()
@@ -194,12 +196,15 @@ class Rig:
         return await self.send("POST", path, headers, body)
 
     async def send(
-        self, method: str, path: str, headers: Mapping[str, str] | Sequence[tuple[str, str]] = (), body: bytes = b""
+        self,
+        method: str,
+        path: str,
+        headers: Mapping[str, str] | Sequence[tuple[str, str]] = (),
+        body: bytes | AsyncIterator[bytes] = b"",
     ) -> tuple[int, dict[str, str], bytes]:
-        from yarl import URL
-
         url = URL(self.url + path, encoded=True)
-        async with self.client.request(method, url, headers=dict(headers), data=body or None) as answer:
+        data = io.BytesIO(body) if isinstance(body, bytes) else body
+        async with self.client.request(method, url, headers=dict(headers), data=data if body else None) as answer:
             content = await answer.read()
             return answer.status, {key.lower(): value for key, value in answer.headers.items()}, content
 
@@ -242,9 +247,6 @@ async def envoy(
 
 
 async def _router_healthy(admin: Admin) -> bool:
-    text = await admin._call("GET", "/clusters")
-    return (
-        "pointsman/ext_proc::" in text
-        and "health_flags::healthy"
-        in [line for line in text.splitlines() if line.startswith("pointsman/ext_proc::") and "health_flags" in line][0]
-    )
+    lines = (await admin._call("GET", "/clusters")).splitlines()
+    health = [line for line in lines if line.startswith("pointsman/ext_proc::") and "health_flags" in line]
+    return bool(health) and all(line.endswith("health_flags::healthy") for line in health)

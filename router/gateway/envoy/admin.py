@@ -38,9 +38,12 @@ class RejectedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """What Envoy serves: the version and the count of refusals per file, and whether something still warms up."""
+    """What Envoy serves: versions and the count of refusals per file, and whether something still warms up.
 
-    versions: Mapping[str, str]
+    A file has several versions while a listener that drains still holds an old one.
+    """
+
+    versions: Mapping[str, frozenset[str]]
     refusals: Mapping[str, int]
     warming: bool
 
@@ -116,15 +119,16 @@ class Admin:
 
 def read_stats(text: str) -> Live:
     """Read the lines of `/stats` that tell about dynamic configuration."""
-    versions: dict[str, str] = {}
+    versions: dict[str, frozenset[str]] = {}
     refusals: dict[str, int] = {}
     warming = False
     for line in text.splitlines():
-        name, _, value = line.partition(": ")
+        name, _, value = line.rpartition(": ")
         if name.endswith(("warming_clusters", "listeners_warming")):
             warming = warming or value != "0"
         elif name.endswith("version_text"):
-            versions[_file(name)] = value.strip('"')
+            file = _file(name)
+            versions[file] = versions.get(file, frozenset()) | {value.strip('"')}
         elif name.endswith("update_rejected"):
             file = _file(name)
             refusals[file] = max(refusals.get(file, 0), int(value))
@@ -185,7 +189,7 @@ async def wait_live(admin: Admin, versions: Mapping[str, str], timeout_s: float,
     while True:
         now = await admin.live()
         before = before or now
-        late = [file for file, version in wanted.items() if now.versions.get(file) != version]
+        late = [file for file, version in wanted.items() if version not in now.versions.get(file, ())]
         if not late and not now.warming:
             return
         for file in late:

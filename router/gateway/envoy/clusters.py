@@ -13,7 +13,7 @@ from router.config.plan import Auth, Backend, ProviderModel
 from router.gateway.envoy import credentials
 from router.gateway.envoy import proto as pb
 from router.gateway.envoy.keys import secret_name
-from router.gateway.envoy.names import EXT_PROC_CLUSTER
+from router.gateway.envoy.names import EXT_PROC_CLUSTER, ROUTER_HEADERS
 from router.gateway.envoy.sources import Sources
 from router.gateway.envoy.targets import Target, is_ip
 
@@ -220,9 +220,9 @@ def _owned_headers() -> pb.hcm.HttpFilter:
 
     It stands in the cluster, where local replies never pass: those keep the headers that the router gave them.
     """
-    owned = [pb.remove_matching(r"x[-_]vsr[-_].*|x[-_]selected[-_]model")]
+    forged, internal = pb.remove_matching(ROUTER_HEADERS), pb.remove_matching(r"x-envoy-.*")
     mutations = pb.header_mutation.Mutations(
-        request_mutations=owned, response_mutations=owned, response_trailers_mutations=owned
+        request_mutations=[forged, internal], response_mutations=[forged], response_trailers_mutations=[forged]
     )
     return pb.hcm.HttpFilter(
         name="drop_router_headers", typed_config=pb.pack(pb.header_mutation.HeaderMutation(mutations=mutations))

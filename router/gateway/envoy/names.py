@@ -13,7 +13,8 @@ PLAN_HEADER: Final = "x-vsr-plan"
 # Envoy lower-cases header names. Servers that speak WSGI or CGI read "x_vsr_a" and "x-vsr-a" as one header, so twins go
 # too. They are removed here rather than by `headers_with_underscores_action`, because ordinary clients do send
 # underscores (coding agents send `session_id`) and would be refused, or silently lose their header.
-OWNED_HEADERS: Final = r"x[-_]vsr[-_].*|x[-_]selected[-_]model|x[-_]authz[-_]user[-_](?:id|groups)"
+ROUTER_HEADERS: Final = r"x[-_]vsr[-_].*|x[-_]selected[-_]model"
+OWNED_HEADERS: Final = ROUTER_HEADERS + r"|x[-_]authz[-_]user[-_](?:id|groups)"
 
 # Where a client may have put its own key, per provider dialect.
 CREDENTIAL_HEADERS: Final = ("authorization", "x-api-key", "api-key")
@@ -30,8 +31,10 @@ ANSWER_HEADERS: Final = {
 }
 FIXED_ANSWER_HEADERS: Final = {"x-vsr-schema-version": "2", "x-vsr-response-path": "upstream"}
 
-# What only the router can settle: a POST to anything under an LLM prefix, and the list of models. Case and a path
-# parameter (";x") are folded because some backends fold them.
-LLM_PATHS: Final = r"(?i)/(?:v1|openai)(?:[/;].*)?"
+# What only the router can settle: requests under an LLM prefix that carry a body, and the list of models. Case and path
+# parameters (";x") are folded because some backends fold them. A path that is still escaped where the prefix would
+# stand, or escaped twice, may be an LLM path to a backend that decodes more than Envoy does: it counts as one.
+LLM_PATHS: Final = r"(?i)/(?:(?:v1|openai)(?:[/;].*)?|[^/]*%.*|.*%25.*)"
 MESSAGES_PATHS: Final = r"(?i)/v1/messages(?:[/;].*)?"
 MODEL_LIST_PATHS: Final = r"(?i)/(?:openai/)?v1/models/?"
+BODILESS_METHODS: Final = r"GET|HEAD|OPTIONS|DELETE|TRACE"

@@ -6,6 +6,8 @@ from router.gateway.envoy import proto as pb
 from router.gateway.envoy.limits import Limits
 from router.gateway.envoy.names import EXT_PROC_CLUSTER, METADATA_NAMESPACE
 
+EXT_PROC_FILTER = "envoy.filters.http.ext_proc"
+
 
 def ext_proc_filter(limits: Limits, *, streamed: bool) -> pb.hcm.HttpFilter:
     """Ask the router about each request; refuse the request when it cannot be asked."""
@@ -22,7 +24,24 @@ def ext_proc_filter(limits: Limits, *, streamed: bool) -> pb.hcm.HttpFilter:
         ),
         mutation_rules=_rules(),
     )
-    return pb.hcm.HttpFilter(name="envoy.filters.http.ext_proc", typed_config=pb.pack(config))
+    return pb.hcm.HttpFilter(name=EXT_PROC_FILTER, typed_config=pb.pack(config))
+
+
+def headers_only() -> pb.AnyMessage:
+    """For routes of traffic that the router only counts: its bodies have no bound and must not wait in a buffer.
+
+    A router that wants such a body after all says so in its answer to the headers.
+    """
+    head, body = pb.ext_proc.ProcessingModeHeaderSendMode, pb.ext_proc.ProcessingModeBodySendMode
+    phases = pb.ext_proc.ProcessingMode(
+        request_header_mode=head.SEND,
+        request_body_mode=body.NONE,
+        request_trailer_mode=head.SKIP,
+        response_header_mode=head.SKIP,
+        response_body_mode=body.NONE,
+        response_trailer_mode=head.SKIP,
+    )
+    return pb.pack(pb.ext_proc.ExtProcPerRoute(overrides=pb.ext_proc.ExtProcOverrides(processing_mode=phases)))
 
 
 def _phases(*, streamed: bool) -> pb.ext_proc.ProcessingMode:

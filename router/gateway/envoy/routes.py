@@ -16,6 +16,7 @@ from router.gateway.envoy import proto as pb
 from router.gateway.envoy.clusters import Group, authority, groups, keyless
 from router.gateway.envoy.names import (
     ANSWER_HEADERS,
+    BODILESS_METHODS,
     FIXED_ANSWER_HEADERS,
     LLM_PATHS,
     MESSAGES_PATHS,
@@ -24,6 +25,7 @@ from router.gateway.envoy.names import (
     PLAN_HEADER,
     SELECTED_MODEL,
 )
+from router.gateway.envoy.processor import EXT_PROC_FILTER, headers_only
 
 _MILLION = 1_000_000
 _NO_DECISION = "The router made no decision on this request."
@@ -86,12 +88,17 @@ def table(
     else:
         for index, one in enumerate(_split(others, None)):
             match = pb.route.RouteMatch(prefix="/", runtime_fraction=_fraction(one.up_to))
-            routes.append(pb.route.Route(name=f"other/{index}", match=match, route=_action(one.group, idle_timeout_s)))
+            routes.append(
+                pb.route.Route(
+                    name=f"other/{index}",
+                    match=match,
+                    route=_action(one.group, idle_timeout_s),
+                    typed_per_filter_config={EXT_PROC_FILTER: headers_only()},
+                )
+            )
     return pb.route.RouteConfiguration(
         name=name,
         virtual_hosts=[pb.route.VirtualHost(name="pointsman", domains=["*"], routes=routes)],
-        # Envoy's own note about the client, which is nobody else's business.
-        request_headers_to_remove=["x-envoy-external-address"],
         # Clusters and routes come from separate files; a route may be read first.
         validate_clusters=False,
     )
@@ -162,8 +169,8 @@ def _retries() -> pb.route.RetryPolicy:
 
 
 def _closed_routes() -> list[pb.route.Route]:
-    post = pb.route.HeaderMatcher(name=":method", string_match=pb.matcher.StringMatcher(exact="POST", ignore_case=True))
-    get = pb.route.HeaderMatcher(name=":method", string_match=pb.matcher.StringMatcher(exact="GET", ignore_case=True))
+    post = pb.route.HeaderMatcher(name=":method", string_match=pb.regex(BODILESS_METHODS), invert_match=True)
+    get = pb.route.HeaderMatcher(name=":method", string_match=pb.exact("GET"))
     decided = pb.route.HeaderMatcher(name=SELECTED_MODEL, present_match=True)
     openai = _error_body("no_decision", _NO_DECISION)
     anthropic = {"type": "error", "error": {"type": "api_error", "message": _NO_DECISION}}
