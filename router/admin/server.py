@@ -7,6 +7,7 @@ busy the requests keep the process.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Awaitable, Callable
 
@@ -16,6 +17,8 @@ from aiohttp import web
 from router.admin.status import Status
 from router.config.plan import Service
 from router.observe import Metrics
+
+_STOP_S = 1.0
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -73,7 +76,7 @@ class AdminServer:
 
     async def _start(self) -> None:
         for service, app in self._apps:
-            runner = web.AppRunner(app, access_log=None, handle_signals=False)
+            runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=_STOP_S)
             await runner.setup()
             self._runners.append(runner)
             site = web.TCPSite(runner, service.address, service.port)
@@ -85,9 +88,12 @@ class AdminServer:
             await runner.cleanup()
 
     def stop(self) -> None:
-        """Close the sockets and end the thread."""
+        """Close the sockets and end the thread. Calling it again is harmless."""
+        if self._loop.is_closed():
+            return
         if self._thread.is_alive():
-            asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result(timeout=5)
+            with contextlib.suppress(TimeoutError):
+                asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result(timeout=_STOP_S + 2)
             self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join(timeout=5)
+            self._thread.join()
         self._loop.close()

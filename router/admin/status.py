@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+_ANSWERING = {True: "answering", False: "not answering", None: "not asked yet"}
+
 
 @dataclass(frozen=True, slots=True)
 class ReloadFailure:
@@ -22,8 +24,10 @@ class ReloadFailure:
 class Status:
     """Liveness and readiness of one router process.
 
-    `deployments` says per decision model whether it answers. `beat` is called by the serving loop about once a second;
-    liveness fails when it has been silent for `stuck_after_s`, so a hung loop is restarted and a busy one left alone.
+    `deployments` says per decision model that we run whether it answers; `attached` the same of those that somebody
+    else runs (None: not asked yet), which is told but does not count. `beat` is called by the serving loop about once a
+    second; liveness fails when it has been silent for `stuck_after_s`, so a hung loop is restarted and a busy one left
+    alone.
     """
 
     clock: Callable[[], float] = time.monotonic
@@ -32,6 +36,7 @@ class Status:
     accepting: bool = False
     draining: bool = False
     deployments: Mapping[str, bool] = field(default_factory=dict)
+    attached: Mapping[str, bool | None] = field(default_factory=dict)
     reload_failure: ReloadFailure | None = None
     _last_beat: float | None = None
 
@@ -46,7 +51,7 @@ class Status:
 
     @property
     def ready(self) -> bool:
-        """Whether requests should be sent here: listening, not draining, and every decision model answers."""
+        """Whether requests should be sent here: listening, not draining, and every decision model of ours answers."""
         return self.accepting and not self.draining and all(self.deployments.values())
 
     def detail(self) -> dict[str, object]:
@@ -58,6 +63,7 @@ class Status:
             "accepting": self.accepting,
             "draining": self.draining,
             "deployments": {name: "ready" if ok else "not ready" for name, ok in self.deployments.items()},
+            "attached": {name: _ANSWERING[answers] for name, answers in self.attached.items()},
             "config": {"status": "ok"}
             if failure is None
             else {"status": failure.outcome, "problems": list(failure.problems)},

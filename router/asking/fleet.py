@@ -40,8 +40,12 @@ class Connections:
 
         Bound it with `asyncio.timeout`: loading has no limit of its own.
         """
-        for process in self.processes.values():
-            await process.wait_ready()
+        try:
+            async with asyncio.TaskGroup() as group:
+                for process in self.processes.values():
+                    group.create_task(process.wait_ready())
+        except BaseExceptionGroup as failed:
+            raise failed.exceptions[0] from None
 
 
 @dataclass(slots=True)
@@ -115,7 +119,11 @@ class Fleet:
 
     def _start(self, placement: Placement, deployment: Deployment) -> _Running:
         async def prober() -> bool:
-            return await ready(client, deployment)
+            try:
+                return await ready(client, deployment)
+            except Exception:  # it must not end the supervision, which is what would bring the model back
+                logger.exception("asking whether %s is ready failed unexpectedly", placement.key)
+                return False
 
         process = RuntimeProcess(
             placement, private_dir(self._socket_dir), prober, command=self._command, restarted=self._restarted

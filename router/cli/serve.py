@@ -9,12 +9,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from router.cli.loading import load_for_cli
+from router.cli.loading import load_again, load_for_cli
 from router.observe import configure_logging
 
 if TYPE_CHECKING:
     from router.cli._types import Verbs
-    from router.config.load import Loaded
+    from router.serving.source import Source
 
 
 def add(verbs: Verbs) -> None:
@@ -31,51 +31,63 @@ def add(verbs: Verbs) -> None:
     verb.add_argument(
         "--settle-s", type=float, default=3.0, help="seconds for health checks to turn away before streams are refused"
     )
+    verb.add_argument("--keep-last-good", action="store_true", help=argparse.SUPPRESS)  # for our own supervisor
     verb.add_argument("--log-level", choices=("debug", "info", "warning", "error"), default="info")
     verb.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Serve until SIGTERM; 1 when the configuration is invalid or an address is taken."""
-    loaded = load_for_cli(arguments.config, serving=True)
-    if loaded is None:
-        return 1
+    """Serve until SIGTERM; 1 when the configuration is invalid, an address is taken or a model does not start."""
+    from router.serving.errors import StartFailed  # noqa: PLC0415 - each mode loads what it needs
+
     configure_logging(arguments.log_level)
-    return _supervise(arguments, loaded) if arguments.envoy else _work(arguments, loaded)
+    try:
+        return _supervise(arguments) if arguments.envoy else _work(arguments)
+    except StartFailed as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
 
 
-def _supervise(arguments: argparse.Namespace, loaded: Loaded) -> int:
-    from router.gateway.envoy import missing_keys  # noqa: PLC0415 - each mode loads what it needs
+def _supervise(arguments: argparse.Namespace) -> int:
+    from router.gateway.envoy import missing_keys  # noqa: PLC0415
     from router.gateway.envoy.run import EnvoyNotFoundError  # noqa: PLC0415
     from router.serving.supervisor import SupervisorOptions, run_supervisor  # noqa: PLC0415
 
-    missing = missing_keys(loaded.plan, os.environ)
+    source = load_for_cli(arguments.config, serving=True)
+    if source is None:
+        return 1
+    missing = missing_keys(source.plan, os.environ)
     for problem in missing:
         sys.stderr.write(f"{arguments.config}: {problem}\n")
     if missing:
         return 1
     options = SupervisorOptions(arguments.config, arguments.state_dir, arguments.drain_s, arguments.log_level)
     try:
-        asyncio.run(run_supervisor(loaded.plan, options))
+        asyncio.run(run_supervisor(source.plan, options))
     except EnvoyNotFoundError as error:
         sys.stderr.write(f"{error}\n")
         return 1
     return 0
 
 
-def _work(arguments: argparse.Namespace, loaded: Loaded) -> int:
+def _work(arguments: argparse.Namespace) -> int:
     import uvloop  # noqa: PLC0415
 
     from router.gateway.envoy import parse_target  # noqa: PLC0415
     from router.serving.envoy_files import EnvoyFiles  # noqa: PLC0415
-    from router.serving.worker import StartFailed, WorkerOptions, run_worker  # noqa: PLC0415
+    from router.serving.source import LastGood  # noqa: PLC0415
+    from router.serving.worker import WorkerOptions, run_worker  # noqa: PLC0415
 
-    admin = parse_target(arguments.envoy_admin) if arguments.envoy_admin else None
-    files = EnvoyFiles(arguments.envoy_dir, admin) if arguments.envoy_dir else None
-    options = WorkerOptions(arguments.config, files, drain_s=arguments.drain_s, settle_s=arguments.settle_s)
     try:
-        uvloop.run(run_worker(loaded.plan, options))
-    except StartFailed as error:
-        sys.stderr.write(f"{error}\n")
+        admin = parse_target(arguments.envoy_admin) if arguments.envoy_admin else None
+    except ValueError as error:
+        sys.stderr.write(f"--envoy-admin: {error}\n")
+        return 2
+    files = EnvoyFiles(arguments.envoy_dir, admin) if arguments.envoy_dir else None
+    last_good = LastGood(files.folder) if files is not None and arguments.keep_last_good else None
+    source: Source | None = load_again(arguments.config, last_good)
+    if source is None:
         return 1
+    options = WorkerOptions(arguments.config, files, last_good, arguments.drain_s, arguments.settle_s)
+    uvloop.run(run_worker(source, options))
     return 0

@@ -37,8 +37,9 @@ def load(
     describe: Describe,
     serving: bool,
     file: str | None = None,
+    folder: Path | None = None,
 ) -> Loaded:
-    """Read a file (`Path`) or a text (`str`; `file` is what messages call it).
+    """Read a file (`Path`) or a text (`str`; `file` is what messages call it, `folder` where its relative paths start).
 
     `describe` tells what the model of an artifact can be asked: it is called once for each artifact that a rule asks,
     returns None when that cannot be known, and whatever it raises becomes an error at the artifact's line. A reference
@@ -47,7 +48,7 @@ def load(
     Raises `ConfigError` with all problems, and OSError when a file cannot be read.
     """
     document = open_document(source, environ=environ, file=file)
-    folder = source.parent if isinstance(source, Path) else None
+    folder = source.parent if isinstance(source, Path) else folder
     if serving:
         document.problems = [_as_error(problem) for problem in document.problems]
     if not _is_old(document):

@@ -7,13 +7,15 @@ follow the documents' tables (`llm_*`, `vsr_*`); what they do not name is `point
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 _ROUTING_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+
+RELOAD_OUTCOMES = ("ok", "invalid", "restart_required", "failed")
 
 
 class Metrics:
@@ -93,6 +95,7 @@ class Metrics:
         self.streams = Gauge(
             "pointsman_streams_in_flight", "Open ext_proc streams, one a request.", registry=self.registry
         )
+        self._known_ready: set[str] = set()
         self.request = cache(self._request)
         self.error = cache(self._error)
         self.forwarded = cache(self._forwarded)
@@ -124,24 +127,30 @@ class Metrics:
     def _unknown_answer(self, deployment: str, reason: str) -> Callable[[], None]:
         return self._unknown.labels(deployment, reason).inc
 
-    def runtime_ready(self, deployment: str, ready: bool) -> None:
-        """Publish whether a deployment answers."""
-        self._ready.labels(deployment).set(ready)
+    def runtimes_ready(self, ready: Mapping[str, bool]) -> None:
+        """Publish which deployments answer; those that are not named any more lose their series."""
+        for gone in self._known_ready - ready.keys():
+            self._ready.remove(gone)
+        for name, answers in ready.items():
+            self._ready.labels(name).set(answers)
+            self._restarts.labels(name)
+        self._known_ready = set(ready)
 
     def runtime_restarted(self, deployment: str) -> None:
         """Count a restart of a managed runtime."""
         self._restarts.labels(deployment).inc()
 
     def reloaded(self, outcome: str) -> None:
-        """Count an attempt to load a changed file: `ok`, `invalid`, `restart_required` or `failed`."""
+        """Count an attempt to load a changed file; `outcome` is one of `RELOAD_OUTCOMES`."""
         self._reloads.labels(outcome).inc()
         self.config_ok.set(outcome == "ok")
 
-    def prepare(self, *, deployments: Iterable[str] = ()) -> None:
-        """Create the series that a dashboard expects to exist before their first event."""
-        for name in deployments:
-            self._ready.labels(name).set(0)
-            self._restarts.labels(name)
+    def prepare(self, deployments: Iterable[str] = ()) -> None:
+        """Create the series that a dashboard expects to exist before their first event. The loaded file is in order."""
+        self.runtimes_ready(dict.fromkeys(deployments, False))
+        self.config_ok.set(1)
+        for outcome in RELOAD_OUTCOMES:
+            self._reloads.labels(outcome)
 
     def render(self) -> bytes:
         """The exposition text."""

@@ -28,15 +28,22 @@ class EnvoyFiles:
         """What Envoy starts from."""
         return self.folder / BOOTSTRAP
 
-    def write(self, plan: Plan) -> None:
-        """Write everything for an Envoy that is not serving yet, unless it is there already. Raises OSError."""
-        if self._revision() == plan.revision:
-            return
+    def write(self, plan: Plan, *, afresh: bool = False) -> dict[str, str]:
+        """Write everything for an Envoy that is not serving yet. Returns the version of each file.
+
+        What is there already for this plan is left alone, and then nothing is returned, unless `afresh`: another
+        release may have written it. Raises OSError, and ValueError for what cannot be rendered.
+        """
+        if not afresh and self._revision() == plan.revision:
+            return {}
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         rendered = self._render(plan, None)
         write_xds(self.folder / RESOURCES, rendered)
+        if afresh:
+            remove_stale(self.folder / RESOURCES, rendered)
         write_file(self.bootstrap, rendered.yaml().encode())
         self._wrote(plan)
+        return rendered.versions()
 
     async def publish(self, plan: Plan, previous: Plan | None = None) -> None:
         """Have the running Envoy serve `plan`, and with `previous` also what that one had.

@@ -13,18 +13,11 @@ from router.asking.probe import probe
 from router.config.plan import Deployment, Plan, QuestionRule
 from router.generation import Generation
 from router.questions import Capabilities, QuestionType
+from router.serving.errors import NotServable
 
 logger = logging.getLogger("pointsman.serving")
 
 PROBE_TIMEOUT_S = 3.0
-
-
-class NotServable(Exception):
-    """A valid configuration that cannot be served as things are; `problems` says why, one sentence each."""
-
-    def __init__(self, problems: list[str]) -> None:
-        super().__init__("; ".join(problems))
-        self.problems = problems
 
 
 def asked_deployments(plan: Plan) -> tuple[Deployment, ...]:
@@ -36,8 +29,20 @@ def asked_deployments(plan: Plan) -> tuple[Deployment, ...]:
     return tuple(plan.deployments[name] for name in asked)
 
 
+def undescribed(plan: Plan) -> tuple[Deployment, ...]:
+    """Attached models that are asked although they have not said yet what they can answer."""
+    return tuple(
+        deployment
+        for deployment in asked_deployments(plan)
+        if deployment.endpoint is not None and deployment.capabilities is None
+    )
+
+
 async def prepare(plan: Plan, fleet: Fleet, observer: CallObserver, *, ready_within_s: float) -> Generation:
-    """Start what the plan needs and wait for it. Raises NotServable; models of other plans are left alone."""
+    """Start what the plan needs and wait for it.
+
+    Raises NotServable, and SupervisionError for a model that ends again and again. Other plans' models are left alone.
+    """
     generation = await connect(plan, fleet, observer)
     connections = generation.connections
     try:
@@ -52,9 +57,12 @@ async def prepare(plan: Plan, fleet: Fleet, observer: CallObserver, *, ready_wit
 
 
 async def connect(plan: Plan, fleet: Fleet, observer: CallObserver) -> Generation:
-    """Start what the plan needs without waiting for it. Raises NotServable."""
-    connections = fleet.use(asked_deployments(plan))
-    plan = await _described(plan, connections)
+    """Start what the plan needs without waiting for it. Raises NotServable, and SupervisionError."""
+    try:
+        connections = fleet.use(asked_deployments(plan))
+    except ValueError as error:
+        raise NotServable([str(error)]) from None
+    plan = await describe_attached(plan, connections)
     problems = list(_incapable(plan))
     if problems:
         raise NotServable(problems)
@@ -62,18 +70,21 @@ async def connect(plan: Plan, fleet: Fleet, observer: CallObserver) -> Generatio
     return Generation(plan, connections, asker)
 
 
-async def _described(plan: Plan, connections: Connections) -> Plan:
+async def describe_attached(plan: Plan, connections: Connections) -> Plan:
     """The plan with what attached models say of themselves; one that does not answer now is asked as the plan says."""
+    silent = undescribed(plan)
+    if not silent:
+        return plan
+    found = await asyncio.gather(
+        *(probe(connections.clients[one.name], one, timeout_s=PROBE_TIMEOUT_S) for one in silent)
+    )
     known = dict(plan.deployments)
-    for name, deployment in plan.deployments.items():
-        client = connections.clients.get(name)
-        if deployment.endpoint is None or deployment.capabilities is not None or client is None:
-            continue
-        found = await probe(client, deployment, timeout_s=PROBE_TIMEOUT_S)
-        if found is None:
-            logger.warning("attached decision model does not describe itself", extra={"fields": {"deployment": name}})
+    for deployment, capabilities in zip(silent, found, strict=True):
+        if capabilities is None:
+            fields = {"deployment": deployment.name}
+            logger.warning("attached decision model does not describe itself", extra={"fields": fields})
         else:
-            known[name] = dataclasses.replace(deployment, capabilities=found)
+            known[deployment.name] = dataclasses.replace(deployment, capabilities=capabilities)
     return dataclasses.replace(plan, deployments=known)
 
 
@@ -89,8 +100,12 @@ def _incapable(plan: Plan) -> Iterator[str]:
 
 
 def _can_answer(capabilities: Capabilities, rule: QuestionRule) -> bool:
-    if rule.question.preset is not None:
-        return rule.question.preset in capabilities.presets
-    if rule.question.type is QuestionType.SET and QuestionType.NOUL in capabilities.question_types:
+    question = rule.question
+    if question.preset is not None:
+        if question.preset in capabilities.presets:
+            return capabilities.presets[question.preset] is question.type
+        if question.instructions is None:
+            return False  # without the preset's public text there is nothing to ask instead
+    if question.type is QuestionType.SET and QuestionType.NOUL in capabilities.question_types:
         return True  # put together from one yes/no question per label
-    return rule.question.type in capabilities.question_types
+    return question.type in capabilities.question_types

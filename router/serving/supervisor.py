@@ -17,12 +17,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from router.config.plan import Plan
-from router.gateway.envoy.admin import Admin
+from router.gateway.envoy.admin import Admin, AdminError, Live, RejectedError, wait_live
 from router.gateway.envoy.run import envoy_command, graceful_stop
 from router.serving.children import Child
 from router.serving.envoy_files import EnvoyFiles
+from router.serving.errors import StartFailed
+from router.serving.source import LastGood
 
 logger = logging.getLogger("pointsman.supervisor")
+
+ENVOY_START_S = 30.0
+_LOOK_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,34 +40,91 @@ class SupervisorOptions:
     log_level: str
 
 
+class _Life:
+    """Until when to run, and whether the start went wrong."""
+
+    def __init__(self) -> None:
+        self.stopping = asyncio.Event()
+        self.failure: str | None = None
+
+    def fail(self, why: str) -> None:
+        self.failure = self.failure or why
+        self.stopping.set()
+
+
 async def run_supervisor(plan: Plan, options: SupervisorOptions) -> None:
-    """Run router and Envoy until SIGTERM or SIGINT, then let requests in flight finish. Raises EnvoyNotFoundError."""
-    stopping = asyncio.Event()
+    """Run router and Envoy until SIGTERM or SIGINT, then let requests in flight finish.
+
+    Raises EnvoyNotFoundError, and StartFailed when one of the two cannot even begin; later each is started again
+    however often it ends.
+    """
+    life = _Life()
     for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+        asyncio.get_running_loop().add_signal_handler(number, life.stopping.set)
     with contextlib.ExitStack() as stack:
         state = options.state_dir or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pointsman-")))
         files = EnvoyFiles(state)
-        await asyncio.to_thread(files.write, plan)
-        router = Child("the router process", _router_command(files, options), os.environ)
-        envoy = Child("Envoy", envoy_command(files.bootstrap, drain_s=max(1, int(options.drain_s))), os.environ)
+        command = envoy_command(files.bootstrap, drain_s=max(1, int(options.drain_s)))
+        try:
+            versions = await asyncio.to_thread(files.write, plan, afresh=True)
+            last_good = LastGood(files.folder)
+            last_good.forget()
+        except (OSError, ValueError) as error:
+            raise StartFailed(f"cannot write Envoy's configuration to {state}: {error}") from None
+
+        def router_ended(status: int | None) -> None:
+            if status == 1 and not last_good.exists:
+                life.fail("the router process could not start: its own message says why")
+
+        router = Child("the router process", _router_command(files, options), os.environ, ended=router_ended)
+        envoy = Child("Envoy", command, os.environ)
         async with asyncio.TaskGroup() as tasks:
-            running = [tasks.create_task(router.run()), tasks.create_task(envoy.run())]
-            await stopping.wait()
-            logger.info("stopping: requests in flight may finish")
-            envoy.stopping()
-            if envoy.process is not None and envoy.process.returncode is None:
-                async with Admin(files.admin) as admin:
-                    await graceful_stop(admin, envoy.process, grace_s=options.drain_s)
-            await router.stop(options.drain_s)
+            running = [
+                tasks.create_task(router.run()),
+                tasks.create_task(envoy.run()),
+                tasks.create_task(_envoy_takes(versions, files, plan, life)),
+            ]
+            await life.stopping.wait()
+            await _stop(router, envoy, files, 0.0 if life.failure else options.drain_s)
             for task in running:
                 task.cancel()
+    if life.failure is not None:
+        raise StartFailed(life.failure)
+
+
+async def _envoy_takes(versions: dict[str, str], files: EnvoyFiles, plan: Plan, life: _Life) -> None:
+    """See Envoy take its first configuration: a listener's port that is taken would otherwise go unnoticed."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + ENVOY_START_S
+    async with Admin(files.admin) as admin:
+        while loop.time() < deadline:
+            try:
+                await wait_live(admin, versions, deadline - loop.time(), Live({}, {}, warming=True))
+            except AdminError:
+                await asyncio.sleep(_LOOK_S)
+            except RejectedError as error:
+                life.fail(str(error))
+                return
+            else:
+                where = [f"{listener.address}:{listener.port}" for listener in plan.listeners]
+                logger.info("Envoy takes requests", extra={"fields": {"listeners": where}})
+                return
+    logger.error("Envoy has not taken its configuration yet")
+
+
+async def _stop(router: Child, envoy: Child, files: EnvoyFiles, drain_s: float) -> None:
+    logger.info("stopping: requests in flight may finish")
+    envoy.expect_end()
+    if envoy.process is not None and envoy.process.returncode is None:
+        async with Admin(files.admin) as admin:
+            await graceful_stop(admin, envoy.process, grace_s=drain_s)
+    await router.stop(drain_s)
 
 
 def _router_command(files: EnvoyFiles, options: SupervisorOptions) -> list[str]:
     return [
         *(sys.executable, "-m", "router.cli", "serve", "--config", str(options.config)),
-        *("--envoy-dir", str(files.folder), "--envoy-admin", str(files.admin)),
+        *("--envoy-dir", str(files.folder), "--envoy-admin", str(files.admin), "--keep-last-good"),
         # Envoy is gone by the time the router drains: nobody is left who could be told to turn away.
         *("--settle-s", "0", "--drain-s", str(options.drain_s), "--log-level", options.log_level),
     ]

@@ -13,13 +13,16 @@ Signature = tuple[int, int, int, int]
 
 
 class FileWatch:
-    """Looks at one file. Call `changed` at a steady pace; it is true once for each settled change of content."""
+    """Looks at one file, of which `known` was read last. Call `changed` at a steady pace.
 
-    def __init__(self, path: Path) -> None:
+    It is true once for each settled content that differs from the one before.
+    """
+
+    def __init__(self, path: Path, known: bytes) -> None:
         self._path = path
-        self._seen = self._signature()
-        self._settled = self._seen
-        self._digest = self._content()
+        self._seen: Signature | None = None
+        self._settled: Signature | None = None
+        self._digest = hashlib.sha256(known).digest()
 
     def changed(self) -> bool:
         """Whether the content is another than when this was last true, and is not being written at the moment."""
@@ -27,9 +30,11 @@ class FileWatch:
         moving, self._seen = now != self._seen, now
         if now is None or moving or now == self._settled:
             return False
-        self._settled = now
         digest = self._content()
-        if digest is None or digest == self._digest:
+        if digest is None or self._signature() != now:
+            return False
+        self._settled = now
+        if digest == self._digest:
             return False
         self._digest = digest
         return True

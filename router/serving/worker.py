@@ -14,106 +14,152 @@ from pathlib import Path
 
 from router.admin.server import AdminServer, management_app, metrics_app
 from router.admin.status import Status
-from router.asking.asker import CallReport
 from router.asking.errors import SupervisionError
 from router.asking.fleet import Fleet
-from router.asking.placement import Placement, placement_of
 from router.config.plan import Plan
 from router.gateway.options import MachineOptions
 from router.gateway.server import ExtProcServer, ListenError, ServerOptions
+from router.generation import DEFAULT_SIGNAL_TIMEOUT_S, Generation
 from router.observe import Metrics
 from router.pipeline import Pipeline
 from router.runtime.artifact import describe
 from router.serving.envoy_files import EnvoyFiles
-from router.serving.prepare import NotServable, asked_deployments, connect
+from router.serving.errors import NotServable, StartFailed
+from router.serving.prepare import asked_deployments, connect
 from router.serving.reload import Reloader, Surroundings
+from router.serving.source import LastGood, Source
+from router.serving.vitals import Vitals
 from router.serving.watch import FileWatch
 
 logger = logging.getLogger("pointsman.serving")
 
-BEAT_S = 1.0
 DECISION_MARGIN_S = 3.0
 """How much longer than its signals a decision may take in all; less than Envoy's own margin on top of that."""
+_LONGEST_STATE_DIR = 40
+"""Socket paths are limited to 107 bytes: a state folder with a longer path than this holds none."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
     """How a router process is run; times in seconds.
 
-    `drain_s` bounds how long streams in flight may take to finish after SIGTERM, `settle_s` is how long new ones are
-    still taken then, so that Envoy's health checks can turn away first.
+    `envoy` keeps the resource files of an Envoy, `last_good` what to serve when this process is started again while the
+    file is bad. `drain_s` bounds how long streams in flight may take to finish after SIGTERM, `settle_s` is how long
+    new ones are still taken then, so that Envoy's health checks can turn away first.
     """
 
     config: Path
     envoy: EnvoyFiles | None = None
-    socket_dir: Path | None = None
+    last_good: LastGood | None = None
     drain_s: float = 60.0
     settle_s: float = 3.0
     ready_within_s: float = 600.0
 
 
-class StartFailed(Exception):
-    """The router cannot start; the message says what is in the way."""
-
-
-class _Counting:
-    """Turns what happens to calls and runtimes into metrics."""
-
-    def __init__(self, metrics: Metrics) -> None:
-        self._metrics = metrics
-        self.plan: Plan | None = None
-
-    def call_ended(self, report: CallReport) -> None:
-        self._metrics.runtime_call(report.deployment, report.outcome)()
-        if report.sent:
-            self._metrics.runtime_seconds(report.deployment)(report.seconds)
-
-    def restarted(self, placement: Placement) -> None:
-        for deployment in self.plan.deployments.values() if self.plan else ():
-            if placement_of(deployment) == placement:
-                self._metrics.runtime_restarted(deployment.name)
-
-
-async def run_worker(plan: Plan, options: WorkerOptions) -> None:
+async def run_worker(source: Source, options: WorkerOptions) -> None:
     """Serve until SIGTERM or SIGINT, then drain. Raises StartFailed."""
-    metrics, status = Metrics(), Status()
-    counting = _Counting(metrics)
-    counting.plan = plan
+    plan = source.plan
+    metrics, status = Metrics(), Status(revision=plan.revision)
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
-    watch = FileWatch(options.config)
+    reloader: Reloader | None = None
+    vitals = Vitals(status, metrics, lambda: reloader.generation if reloader is not None else None)
     async with contextlib.AsyncExitStack() as stack:
-        admin = _admin(plan, status, metrics)
-        stack.callback(admin.stop)
-        sockets = options.socket_dir or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pointsman-")))
-        fleet = await stack.enter_async_context(Fleet(sockets, restarted=counting.restarted))
+        stack.callback(_admin(plan, status, metrics).stop)
+        sockets = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pointsman-", dir=_socket_root(options))))
+        fleet = await stack.enter_async_context(Fleet(sockets, restarted=vitals.restarted))
         try:
-            generation = await connect(plan, fleet, counting)
-        except (NotServable, SupervisionError) as error:
+            generation = await connect(plan, fleet, vitals)
+            if options.envoy is not None:
+                await asyncio.to_thread(options.envoy.write, plan)
+        except (NotServable, SupervisionError, OSError) as error:
             raise StartFailed(str(error)) from None
-        metrics.prepare(deployments=(deployment.name for deployment in asked_deployments(plan)))
-        metrics.config_ok.set(1)
-        status.revision = plan.revision
-        if options.envoy is not None:
-            await asyncio.to_thread(options.envoy.write, plan)
+        metrics.prepare(deployment.name for deployment in asked_deployments(plan))
         pipeline = Pipeline(generation, metrics)
         server = await stack.enter_async_context(_serving(plan, pipeline, metrics, options))
+        after = _AfterSwap(server, options.last_good)
         around = Surroundings(
-            fleet, describe, counting, status, metrics, options.envoy, options.ready_within_s, os.environ
+            fleet, describe, vitals, status, metrics, options.envoy, options.ready_within_s, os.environ, after.swapped
         )
         reloader = Reloader(options.config, generation, pipeline, around)
-        async with asyncio.TaskGroup() as tasks:
-            watching = tasks.create_task(_follow(reloader, watch, server, status))
-            beating = tasks.create_task(_beat(status, reloader, metrics, counting))
-            await stopping.wait()
-            status.draining = True
-            logger.info("draining")
-            await server.drain(options.drain_s)
-            watching.cancel()
-            beating.cancel()
+        serving = _Serving(source, server, status, reloader, FileWatch(options.config, source.text), after)
+        await serving.run(vitals, stopping, options.drain_s)
     logger.info("stopped")
+
+
+class _AfterSwap:
+    """What follows from another plan serving."""
+
+    def __init__(self, server: ExtProcServer, last_good: LastGood | None) -> None:
+        self._server = server
+        self._last_good = last_good
+
+    def swapped(self, source: Source) -> None:
+        """Decisions get the plan's time, and the source is kept."""
+        self._server.set_deadline(_longest_decision_s(source.plan))
+        if self._last_good is None:
+            return
+        try:
+            self._last_good.save(source)
+        except OSError as error:
+            reason = {"reason": error.strerror}
+            logger.warning("the configuration that serves cannot be kept", extra={"fields": reason})
+
+
+@dataclass(slots=True)
+class _Serving:
+    """The running process, from readiness to the end of its drain."""
+
+    source: Source
+    server: ExtProcServer
+    status: Status
+    reloader: Reloader
+    watch: FileWatch
+    after: _AfterSwap
+    failure: str | None = None
+
+    async def run(self, vitals: Vitals, stopping: asyncio.Event, drain_s: float) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            running = [
+                tasks.create_task(vitals.beat()),
+                tasks.create_task(self._follow(stopping)),
+                tasks.create_task(self.reloader.retire()),
+            ]
+            await stopping.wait()
+            self.status.draining = True
+            if self.failure is None:
+                logger.info("draining")
+                await self.server.drain(drain_s)
+            for task in running:
+                task.cancel()
+        if self.failure is not None:
+            raise StartFailed(self.failure)
+
+    async def _follow(self, stopping: asyncio.Event) -> None:
+        """Take requests once every managed model has answered, then follow the configuration file."""
+        generation: Generation = self.reloader.generation
+        try:
+            await generation.connections.wait_ready()
+        except SupervisionError as error:
+            self.failure = str(error)
+            stopping.set()
+            return
+        self.after.swapped(self.source)
+        self.status.accepting = True
+        self.server.set_serving(True)
+        logger.info("ready", extra={"fields": {"revision": self.status.revision}})
+        await self.reloader.run(self.watch)
+
+
+def _socket_root(options: WorkerOptions) -> Path | None:
+    """With the supervisor's state, where what a killed process leaves behind is cleared away in the end."""
+    folder = options.envoy.folder if options.last_good is not None and options.envoy is not None else None
+    if folder is None or len(os.fsencode(folder)) > _LONGEST_STATE_DIR:
+        return None
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder
 
 
 def _admin(plan: Plan, status: Status, metrics: Metrics) -> AdminServer:
@@ -124,7 +170,7 @@ def _admin(plan: Plan, status: Status, metrics: Metrics) -> AdminServer:
     except OSError as error:
         raise StartFailed(
             f"cannot listen for management on {services.management.address}:{services.management.port} and for metrics "
-            f"on {services.metrics.address}:{services.metrics.port}: {error.strerror}"
+            f"on {services.metrics.address}:{services.metrics.port}: {error.strerror or error}"
         ) from None
     return admin
 
@@ -135,20 +181,11 @@ async def _serving(
 ) -> AsyncIterator[ExtProcServer]:
     extproc = plan.services.extproc
     address = extproc.address if extproc.address.startswith("unix:") else f"{extproc.address}:{extproc.port}"
-    server = ExtProcServer(
-        pipeline,
-        address,
-        ServerOptions(
-            machine=MachineOptions(
-                max_body_bytes=plan.max_body_bytes,
-                allow_mode_override=True,
-                clear_route_cache=plan.clear_route_cache,
-            ),
-            deadline_s=_longest_decision_s(plan),
-            settle_s=options.settle_s,
-        ),
-        on_stream=metrics.streams.inc,
+    machine = MachineOptions(
+        max_body_bytes=plan.max_body_bytes, allow_mode_override=True, clear_route_cache=plan.clear_route_cache
     )
+    settings = ServerOptions(machine=machine, deadline_s=_longest_decision_s(plan), settle_s=options.settle_s)
+    server = ExtProcServer(pipeline, address, settings, on_stream=metrics.streams.inc)
     try:
         await server.start()
     except ListenError as error:
@@ -161,27 +198,4 @@ async def _serving(
 
 
 def _longest_decision_s(plan: Plan) -> float:
-    return (plan.signal_timeout_ms / 1000 or 45.0) + DECISION_MARGIN_S
-
-
-async def _follow(reloader: Reloader, watch: FileWatch, server: ExtProcServer, status: Status) -> None:
-    """Take requests once every managed model has answered, then follow the configuration file."""
-    await reloader.generation.connections.wait_ready()
-    status.accepting = True
-    server.set_serving(True)
-    logger.info("ready", extra={"fields": {"revision": status.revision}})
-    await reloader.run(watch)
-
-
-async def _beat(status: Status, reloader: Reloader, metrics: Metrics, counting: _Counting) -> None:
-    """About once a second: show that the loop runs, and which models answer."""
-    while True:
-        generation = reloader.generation
-        counting.plan = generation.plan
-        asked = asked_deployments(generation.plan)
-        answering = {deployment.name: generation.connections.is_ready(deployment.name) for deployment in asked}
-        for name, answers in answering.items():
-            metrics.runtime_ready(name, answers)
-        status.deployments = answering
-        status.beat()
-        await asyncio.sleep(BEAT_S if all(answering.values()) else BEAT_S / 10)
+    return (plan.signal_timeout_ms / 1000 or DEFAULT_SIGNAL_TIMEOUT_S) + DECISION_MARGIN_S
