@@ -24,6 +24,8 @@ _BLOCK = frozenset({"state", "questions"})
 _OPTIONS = frozenset({"deadline_ms", "return_meta"})
 _SHOWN = 64
 _MOST_DEPTH = 128
+_MOST_OPTIONS = 16_384
+"""Options of all questions of a request: each may cost a pass of its own, and a small body can list very many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +112,10 @@ def read_body(data: Any, max_questions: int = 1024) -> Body:
     if "state" in data or "questions" in data or not states:
         main = _block(data, ("body",), problems)
     deadline, meta = _options(data.get("options"), problems)
-    count = sum(len(block.questions) for block in [*([main] if main else []), *states.values()])
-    if count > max_questions:
+    posed = [one for block in [*([main] if main else []), *states.values()] for one in block.questions.values()]
+    if sum(len(one.asked.question.options) for one in posed) > _MOST_OPTIONS:
+        problems.append(Problem(("body", "questions"), f"at most {_MOST_OPTIONS} options in all", "too_long"))
+    if len(posed) > max_questions:
         problems.append(Problem(("body", "questions"), f"at most {max_questions} questions in all", "too_long"))
     if problems:
         raise BadBody(problems)

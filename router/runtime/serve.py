@@ -157,7 +157,7 @@ def _bind(sock: socket.socket, where: str | tuple[str, int], shown: str) -> None
         sock.bind(where)
     except OSError as error:
         sock.close()
-        raise OSError(error.errno, f"cannot listen on {shown}: {error.strerror}") from None
+        raise OSError(error.errno, f"cannot listen on {shown}: {error.strerror or error}") from None
 
 
 def _remove_dead(path: Path) -> None:

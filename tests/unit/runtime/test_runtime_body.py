@@ -175,6 +175,13 @@ def test_questions_of_all_states_count_together() -> None:
         read_body(data, 1)
 
 
+def test_options_of_all_questions_count_together() -> None:
+    wide = CHOICE | {"criteria": {str(key): None for key in range(255)}}
+    assert read_body({"state": "x", "questions": {str(name): wide for name in range(64)}})
+    with pytest.raises(BadBody, match="1 problems"):
+        read_body({"state": "x", "questions": {str(name): wide for name in range(65)}})
+
+
 @pytest.mark.parametrize(
     "data",
     [

@@ -4,6 +4,7 @@ import asyncio
 import gzip
 import json
 import logging
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -264,3 +265,34 @@ async def test_a_long_state_is_tokenised_off_the_loop_with_the_same_answer(clien
     _, short = await post(client, {"state": "math", "questions": {"n": NOUL}})
     _, long = await post(client, {"state": "math" + " " * 5000, "questions": {"n": NOUL}})
     assert long["answers"] == short["answers"]
+
+
+async def test_a_client_that_leaves_costs_nothing(
+    client: Client, tiny_model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches: list[int] = []
+    held, running = threading.Event(), threading.Event()
+    run = tiny_model._scheduler._run
+
+    def slow(rows: Any) -> Any:
+        batches.append(len(rows))
+        running.set()
+        assert held.wait(10)
+        return run(rows)
+
+    monkeypatch.setattr(tiny_model._scheduler, "_run", slow)
+    body = {"state": "math", "questions": {"n": NOUL}}
+    first = asyncio.create_task(post(client, body))
+    assert await asyncio.to_thread(running.wait, 10)
+    second = asyncio.create_task(post(client, body))
+    while tiny_model._scheduler.depth < 2:
+        await asyncio.sleep(0.001)
+    second.cancel()
+    jobs = tiny_model._scheduler._jobs
+    while not jobs[-1].future.cancelled():
+        await asyncio.sleep(0.001)
+    held.set()
+    assert (await first)[0] == 200
+    status, _ = await post(client, body)
+    assert status == 200
+    assert sum(batches) == 3, "state and instructions of the first request, then the state of the last"

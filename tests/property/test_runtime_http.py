@@ -1,0 +1,97 @@
+"""Whatever a client sends, it gets an answer or a refusal in the protocol's form, never a server error."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from aiohttp.test_utils import TestClient, TestServer
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from router.runtime.model import load_model
+from router.runtime.server import Server
+from tests.support.artifacts import build_tiny_artifact
+
+WORDS = st.sampled_from(["law", "math", "code", "😀", "e\u0301", "[SEP]", "", " ", "x" * 300])
+TEXT = st.lists(WORDS, max_size=40).map(" ".join) | st.text(max_size=20)
+STATES = (
+    TEXT | st.dictionaries(st.sampled_from(["request", "answer", "a"]), TEXT, max_size=3) | st.lists(TEXT, max_size=3)
+)
+DESCRIBED = st.none() | TEXT
+KEYS = st.text(max_size=6)
+EXTRAS = st.fixed_dictionaries(
+    {},
+    optional={
+        "over": st.sampled_from(["request", "a", ["a", "answer"], [], 3]),
+        "require_full_input": st.booleans(),
+        "overflow": st.sampled_from(["window", "truncate", "other"]),
+        "threshold": st.floats(-0.5, 1.5),
+        "preset": st.sampled_from(["domains", "jailbreak", "none"]),
+        "head": st.sampled_from(["router", "broad"]),
+    },
+)
+QUESTIONS = st.one_of(
+    st.fixed_dictionaries({"type": st.just("noul")}, optional={"instructions": TEXT}),
+    st.fixed_dictionaries(
+        {"type": st.sampled_from(["choice", "set", "span", "noul"]), "instructions": TEXT},
+        optional={"criteria": st.dictionaries(KEYS, DESCRIBED, max_size=4)},
+    ),
+    st.fixed_dictionaries(
+        {"type": st.just("score"), "instructions": TEXT}, optional={"criteria": st.lists(TEXT, max_size=4)}
+    ),
+)
+POSED = st.builds(lambda question, extras: question | extras, QUESTIONS, EXTRAS | st.just({}))
+BODIES = st.fixed_dictionaries(
+    {"state": STATES, "questions": st.dictionaries(st.text(max_size=4), POSED, max_size=4)},
+    optional={"options": st.fixed_dictionaries({}, optional={"deadline_ms": st.sampled_from([0.001, 5000, -1])})},
+)
+
+
+@pytest.fixture(scope="module")
+def post(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    model = load_model(str(build_tiny_artifact(tmp_path_factory.mktemp("tiny"), presets=True)), "cpu")
+    server = Server()
+    server.model = model
+    with asyncio.Runner() as runner:
+
+        async def start() -> TestClient[Any, Any]:
+            running = TestServer(server.app())
+            await running.start_server(auto_decompress=False)
+            return TestClient(running)
+
+        client = runner.run(start())
+
+        async def send(data: bytes) -> tuple[int, dict[str, Any]]:
+            async with client.post("/v1/systemone", data=data) as response:
+                return response.status, await response.json()
+
+        yield lambda data: runner.run(send(data))
+        runner.run(client.close())
+    model.close()
+
+
+@given(body=BODIES)
+@settings(max_examples=100, deadline=None)
+def test_any_request_is_answered_or_refused(post: Any, body: dict[str, Any]) -> None:
+    status, got = post(json.dumps(body).encode())
+    assert status in (200, 400, 422)
+    if status != 200:
+        assert got["error"]["message"]
+        assert got["detail"]
+        return
+    for name, question in body["questions"].items():
+        answer = got["answers"].get(name)
+        assert answer is not None or name in got["sets"]
+        if answer is not None and "error" not in answer and question["type"] in ("choice", "score"):
+            assert abs(sum(answer["probabilities"].values()) - 1) < 1e-6
+            assert 0 <= answer["confidence"] <= 1
+
+
+@given(data=st.binary(max_size=60) | st.text(max_size=40).map(str.encode))
+@settings(max_examples=40, deadline=None)
+def test_any_bytes_are_refused(post: Any, data: bytes) -> None:
+    assert post(data)[0] in (400, 422)
