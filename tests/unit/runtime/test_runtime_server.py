@@ -295,7 +295,7 @@ async def test_a_client_that_leaves_costs_nothing(
     await until(lambda: tiny_model._scheduler.depth == 2)
     second.cancel()
     jobs = tiny_model._scheduler._jobs
-    await until(lambda: jobs[-1].future.cancelled())
+    await until(jobs[-1].future.cancelled)
     held.set()
     assert (await first)[0] == 200
     status, _ = await post(client, body)
