@@ -16,7 +16,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -103,6 +103,26 @@ def children_of(pid: int) -> dict[int, str]:
     return found
 
 
+MARK = "x-mark"
+"""Header by which a test finds its own requests at the backends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A request as a sample backend received it."""
+
+    method: str
+    path: str
+    headers: list[tuple[str, str]]
+    body_sha256: str
+    body_length: int
+    model: str | None
+
+    def all(self, name: str) -> list[str]:
+        """Every value of a header."""
+        return [value for key, value in self.headers if key == name]
+
+
 @dataclass
 class Stack:
     """A running product. `config` may be rewritten to provoke a reload."""
@@ -131,10 +151,23 @@ class Stack:
         found = [line for line in self.metrics().splitlines() if line.startswith(line_start)]
         return float(found[0].rsplit(" ", 1)[1]) if found else 0.0
 
+    def total(self, line_start: str) -> float:
+        """The sum of all series whose exposition starts so."""
+        return sum(float(line.rsplit(" ", 1)[1]) for line in self.metrics().splitlines() if line.startswith(line_start))
+
     def recorded(self, backend: str) -> list[dict[str, object]]:
         """What a sample backend received, oldest first."""
         body = fetch(f"http://127.0.0.1:{self.ports[backend]}/_recorded")[1]
         return list(json.loads(body)["requests"])
+
+    def received(self, backend: str, mark: str) -> list[Received]:
+        """What a sample backend received with the header `x-mark: mark`, oldest first."""
+        found = []
+        for entry in self.recorded(backend):
+            headers = [(str(name), str(value)) for name, value in entry.pop("headers")]  # type: ignore[attr-defined]
+            if (MARK, mark) in headers:
+                found.append(Received(headers=headers, **entry))  # type: ignore[arg-type]
+        return found
 
     def ready(self) -> bool:
         """Whether router and Envoy both take requests."""
@@ -176,8 +209,13 @@ PORT_NAMES = ("listener", "extproc", "metrics", "management", *BACKENDS, "spare"
 
 
 @contextlib.contextmanager
-def running(directory: Path, template: str, *, env: Mapping[str, str] | None = None) -> Iterator[Stack]:
-    """Start a stack on a configuration whose `{listener}`, `{openai}`, ... are replaced by free ports."""
+def running(
+    directory: Path, template: str, *, env: Mapping[str, str] | None = None, arguments: Sequence[str] = ()
+) -> Iterator[Stack]:
+    """Start a stack on a configuration whose `<listener>`, `<openai>`, ... are replaced by free ports.
+
+    `arguments` are more of `pointsman serve`'s.
+    """
     ports = dict(zip(PORT_NAMES, free_ports(len(PORT_NAMES)), strict=True))
     config = directory / "pointsman.yaml"
     config.write_text(fill(template, ports))
@@ -186,7 +224,7 @@ def running(directory: Path, template: str, *, env: Mapping[str, str] | None = N
         for name in BACKENDS
     ]
     log = directory / "pointsman.log"
-    process = spawn(log, "-m", "router.cli", "serve", "--config", str(config), "--envoy", env=env)
+    process = spawn(log, "-m", "router.cli", "serve", "--config", str(config), "--envoy", *arguments, env=env)
     stack = Stack(directory, config, ports, process, backends)
     try:
         stack.wait_ready()
