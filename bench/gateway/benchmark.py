@@ -53,11 +53,12 @@ class Schedule:
     warmup_s: float
 
 
+_SHORT = Round(SMALL, SATURATED, 0.5)
 QUICK = Schedule(
-    first=(Round(SMALL, SATURATED, 0.7), Round(LARGE, SATURATED, 0.6), Round(SMALL, RATE, 1.0)),
-    then=(Round(SMALL, SATURATED, 0.7), Round(SMALL, SATURATED, 0.7), Round(LARGE, SATURATED, 0.6)),
+    first=(_SHORT, _SHORT, Round(LARGE, SATURATED, 0.5), Round(SMALL, RATE, 1.0)),
+    then=(_SHORT, _SHORT, Round(LARGE, SATURATED, 0.5)),
     budget_s=36,
-    warmup_s=0.25,
+    warmup_s=0.2,
 )
 FULL = Schedule(
     first=(),
@@ -105,7 +106,7 @@ def run(*, quick: bool, console: Console) -> Result:
 def _measure(ladder: Ladder, schedule: Schedule, began: float, console: Console) -> Iterator[Mapping[str, Any]]:
     for size in (SMALL, LARGE):
         for rung in ladder.rungs:
-            prove(rung, ladder.backend_port, body(size), warmups=10)
+            prove(rung, ladder.backend_port, body(size), warmups=5)
     with console.status("measuring") as status:
         for number, turn in enumerate(_rounds(schedule, began), 1):
             status.update(f"round {number}: {turn.size} bytes, {turn.load}")
