@@ -48,11 +48,15 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """An input or output of a graph: a number in `shape` is fixed, a string is free."""
+    """An input or output of a graph: a number in `shape` is fixed, a string is free.
+
+    `type` may name several that will do (`tensor(float)|tensor(float16)`). An `optional` input need not be there.
+    """
 
     name: str
     type: str
     shape: tuple[int | str, ...]
+    optional: bool = False
 
 
 @dataclass(frozen=True, slots=True)

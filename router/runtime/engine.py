@@ -11,9 +11,8 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from .artifact import Artifact
+from .batch import Layout
 from .card import Graph, Tensor
 from .errors import ArtifactError, DeviceError
 from .rows import Raw, Row
@@ -35,10 +34,10 @@ class Engine:
         runtime = import_onnxruntime()
         plan = plan_threads() if threads is None else threads
         graph = artifact.card.graphs["encoder"]
-        self._pad = artifact.card.tokens.pad
+        self._artifact = artifact
         self._session, self.device = _open(runtime, artifact, graph, device, plan)
-        self._inputs = {tensor.name for tensor in graph.inputs}
-        self._sequence = {tensor.name for tensor in graph.outputs if len(tensor.shape) > 2}
+        present = {tensor.name: tensor.type for tensor in self._session.get_inputs()}
+        self._layout = Layout(graph, artifact.card.tokens.pad, present)
         self.version = f"onnxruntime/{runtime.__version__}"
         log.info(
             "engine: %s on %s, intra-op threads %d (%s; affinity %d, quota %s)",
@@ -52,24 +51,17 @@ class Engine:
 
     def run(self, rows: Sequence[Row]) -> list[Raw]:
         """Run rows as one padded batch; each row's outputs come back without its padding, in order."""
-        width = max(row.tokens for row in rows)
-        ids = np.full((len(rows), width), self._pad, dtype=np.int64)
-        mask = np.zeros((len(rows), width), dtype=np.int64)
-        for index, row in enumerate(rows):
-            ids[index, : row.tokens] = row.ids
-            mask[index, : row.tokens] = 1
-        feed = {"input_ids": ids, "attention_mask": mask}
-        if "token_type_ids" in self._inputs:
-            feed["token_type_ids"] = np.zeros_like(ids)
         wanted = sorted({name for row in rows for name in row.outputs})
-        values = dict(zip(wanted, self._session.run(wanted, feed), strict=True))
-        return [
-            {
-                name: values[name][index, : row.tokens] if name in self._sequence else values[name][index]
-                for name in row.outputs
-            }
-            for index, row in enumerate(rows)
-        ]
+        values = self._session.run(wanted, self._layout.feed(rows))
+        return self._layout.split(rows, dict(zip(wanted, values, strict=True)))
+
+    def beside(self, name: str) -> onnxruntime.InferenceSession:
+        """A session of another, small graph of the artifact: on the CPU, without threads of its own.
+
+        It may be run from any thread. Raises ArtifactError.
+        """
+        alone = ThreadPlan(1, None, 1, "small graph")
+        return _open(import_onnxruntime(), self._artifact, self._artifact.card.graphs[name], "cpu", alone)[0]
 
 
 def import_onnxruntime() -> Any:
@@ -130,9 +122,11 @@ def _check_tensors(file: str, side: str, expected: Sequence[Tensor], found: Sequ
     tensors = {tensor.name: tensor for tensor in found}
     for tensor in expected:
         real = tensors.get(tensor.name)
+        if real is None and tensor.optional:
+            continue
         if real is None:
             raise ArtifactError(file, f"has no {side} {tensor.name!r}; it has {', '.join(tensors)}")
-        if real.type != tensor.type:
+        if real.type not in tensor.type.split("|"):
             raise ArtifactError(file, f"{side} {tensor.name!r} is {real.type}, the card says {tensor.type}")
         if len(real.shape) != len(tensor.shape) or any(
             isinstance(side_, int) and isinstance(real_, int) and side_ != real_

@@ -5,7 +5,7 @@ The scheduler sees only rows, so batching, deadlines and limits work for every a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,10 +18,17 @@ Ids = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One sequence for the graph: its ids, special tokens included, and which outputs are wanted of it."""
+    """One sequence for the graph: its ids, special tokens included, and which outputs are wanted of it.
+
+    `extra` are further inputs by name, without the batch side; every row of an adapter has the same ones. `sizes` are
+    the row's own lengths of the sides that its outputs have beside `batch` and `seq` (`options`, say), by the names
+    that the card's tensors give them.
+    """
 
     ids: Ids
     outputs: tuple[str, ...]
+    extra: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
+    sizes: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def tokens(self) -> int:
