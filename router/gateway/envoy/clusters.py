@@ -218,11 +218,15 @@ def _http(group: Group, sources: Sources) -> pb.upstream_http.HttpProtocolOption
 def _owned_headers() -> pb.hcm.HttpFilter:
     """Keep router-owned headers from the backend, and a backend's look-alikes from the client.
 
-    It stands in the cluster, where local replies never pass: those keep the headers that the router gave them.
+    It stands in the cluster, where local replies never pass: those keep the headers that the router gave them. Trailers
+    of requests go altogether: no model API reads them, and some servers take them for headers, of the next request too.
     """
     forged, internal = pb.remove_matching(ROUTER_HEADERS), pb.remove_matching(r"x-envoy-.*")
     mutations = pb.header_mutation.Mutations(
-        request_mutations=[forged, internal], response_mutations=[forged], response_trailers_mutations=[forged]
+        request_mutations=[forged, internal],
+        request_trailers_mutations=[pb.remove_matching(".*")],
+        response_mutations=[forged],
+        response_trailers_mutations=[forged],
     )
     return pb.hcm.HttpFilter(
         name="drop_router_headers", typed_config=pb.pack(pb.header_mutation.HeaderMutation(mutations=mutations))

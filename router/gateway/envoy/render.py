@@ -73,7 +73,7 @@ def _listeners(
 ) -> tuple[list[pb.listener.Listener], list[pb.route.RouteConfiguration]]:
     listeners, tables = [], []
     for listener in plan.listeners:
-        routes = _table(listener, models, others, bounds)
+        routes = _table(listener, models, others, bounds, streamed=plan.streamed_body)
         source = sources.routes(routes.name)
         where = routes if source is None else pb.hcm.Rds(route_config_name=routes.name, config_source=source)
         listeners.append(listener_resource(listener, bounds, where, streamed=plan.streamed_body, access_log=access_log))
@@ -82,10 +82,10 @@ def _listeners(
 
 
 def _table(
-    listener: Listener, models: Sequence[Served], others: Sequence[Group], bounds: Limits
+    listener: Listener, models: Sequence[Served], others: Sequence[Group], bounds: Limits, *, streamed: bool
 ) -> pb.route.RouteConfiguration:
     allowed = () if listener.refuse_unknown_paths else others
-    return table(resource_name(listener), models, allowed, bounds.idle_timeout_s(listener))
+    return table(resource_name(listener), models, allowed, bounds.idle_timeout_s(listener), streamed=streamed)
 
 
 def _resources(*messages: betterproto2.Message) -> list[Resource]:

@@ -76,10 +76,14 @@ def pass_through(plan: Plan, *, pinned: bool) -> tuple[Group, ...]:
 
 
 def table(
-    name: str, models: Iterable[Served], others: Sequence[Group], idle_timeout_s: float
+    name: str, models: Iterable[Served], others: Sequence[Group], idle_timeout_s: float, *, streamed: bool
 ) -> pb.route.RouteConfiguration:
-    """The routes of one listener. `others` takes what is neither an LLM request nor decided; empty means 404."""
-    routes = [_model_route(one, idle_timeout_s) for one in models]
+    """The routes of one listener. `others` takes what is neither an LLM request nor decided; empty means 404.
+
+    `streamed` says that bodies reach the router in full duplex, where a route cannot retry: Envoy keeps the body for a
+    retry where it also keeps what trailers have yet to release, and a request with trailers would send its body twice.
+    """
+    routes = [_model_route(one, idle_timeout_s, retried=not streamed) for one in models]
     routes += _closed_routes()
     if not others:
         routes.append(
@@ -92,7 +96,7 @@ def table(
                 pb.route.Route(
                     name=f"other/{index}",
                     match=match,
-                    route=_action(one.group, idle_timeout_s),
+                    route=_action(one.group, idle_timeout_s, retried=True),
                     typed_per_filter_config={EXT_PROC_FILTER: headers_only()},
                 )
             )
@@ -104,14 +108,14 @@ def table(
     )
 
 
-def _model_route(one: Served, idle_timeout_s: float) -> pb.route.Route:
+def _model_route(one: Served, idle_timeout_s: float, *, retried: bool) -> pb.route.Route:
     headers = [_header(SELECTED_MODEL, one.group.model.name)]
     if one.plan_revision is not None:
         headers.append(_header(PLAN_HEADER, one.plan_revision))
     return pb.route.Route(
         name=one.group.name,
         match=pb.route.RouteMatch(prefix="/", headers=headers, runtime_fraction=_fraction(one.up_to)),
-        route=_action(one.group, idle_timeout_s),
+        route=_action(one.group, idle_timeout_s, retried=retried),
         request_headers_to_remove=[SELECTED_MODEL],
         response_headers_to_add=_answer_headers(),
     )
@@ -133,13 +137,13 @@ def _answer_headers() -> list[pb.core.HeaderValueOption]:
     return [pb.append_header(name, value) for name, value in (told | FIXED_ANSWER_HEADERS).items()]
 
 
-def _action(group: Group, idle_timeout_s: float) -> pb.route.RouteAction:
+def _action(group: Group, idle_timeout_s: float, *, retried: bool) -> pb.route.RouteAction:
     action = pb.route.RouteAction(
         cluster=group.name,
         # A completion may think and stream for as long as it moves: only silence ends it.
         timeout=pb.seconds(0),
         idle_timeout=pb.seconds(idle_timeout_s),
-        retry_policy=_retries(),
+        retry_policy=_retries() if retried else None,
     )
     if group.one_host:
         action.host_rewrite_literal = authority(group.first)
