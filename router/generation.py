@@ -6,8 +6,7 @@ A reload makes a new generation and swaps it in; requests that started on the ol
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from router.asking.asker import Asker
@@ -15,7 +14,7 @@ from router.asking.fleet import Connections
 from router.asking.plan import StagePlan
 from router.asking.plan import prepare as prepare_stage
 from router.config.plan import Plan, Recipe
-from router.deciding.engine import CompiledRecipe
+from router.deciding.engine import CompiledRecipe, Outcome, decide
 from router.deciding.engine import prepare as prepare_recipe
 
 DEFAULT_SIGNAL_TIMEOUT_S = 45.0
@@ -24,11 +23,21 @@ DEFAULT_SIGNAL_TIMEOUT_S = 45.0
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """One recipe: what it asks at the request stage and how it decides."""
+    """One recipe: what it asks at the request stage and how it decides.
+
+    `foregone` is what a recipe without questions decides, which no request can change.
+    """
 
     recipe: Recipe
     stage: StagePlan
     compiled: CompiledRecipe
+    foregone: Outcome | None
+
+
+def _policy(recipe: Recipe, plan: Plan) -> Policy:
+    compiled = prepare_recipe(recipe)
+    foregone = None if recipe.questions else decide(compiled, {})
+    return Policy(recipe, prepare_stage(recipe.questions, plan.deployments), compiled, foregone)
 
 
 class Generation:
@@ -38,10 +47,7 @@ class Generation:
         self.plan = plan
         self.connections = connections
         self.asker = asker
-        self.policies: Mapping[str, Policy] = {
-            name: Policy(recipe, prepare_stage(recipe.questions, plan.deployments), prepare_recipe(recipe))
-            for name, recipe in plan.recipes.items()
-        }
+        self.policies: Mapping[str, Policy] = {name: _policy(recipe, plan) for name, recipe in plan.recipes.items()}
         self.deployment_of: Mapping[str, Mapping[str, str]] = {
             name: {rule.name: rule.deployment for rule in recipe.questions} for name, recipe in plan.recipes.items()
         }
@@ -53,17 +59,17 @@ class Generation:
         self._idle = asyncio.Event()
         self._idle.set()
 
-    @contextmanager
-    def in_use(self) -> Iterator[None]:
-        """Keep this generation from being idle while a request is decided on it."""
+    def enter(self) -> None:
+        """A request begins to be decided on this generation, which is not idle until it has left."""
+        if not self._users:
+            self._idle.clear()
         self._users += 1
-        self._idle.clear()
-        try:
-            yield
-        finally:
-            self._users -= 1
-            if not self._users:
-                self._idle.set()
+
+    def leave(self) -> None:
+        """That request is decided."""
+        self._users -= 1
+        if not self._users:
+            self._idle.set()
 
     async def idle(self) -> None:
         """Return once no request uses this generation."""

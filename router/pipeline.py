@@ -12,8 +12,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TypeVar
+from types import TracebackType
+
+import msgspec
 
 from router.acting.selection import ALGORITHM, choose
 from router.config.plan import ApiFormat, ProviderModel
@@ -41,7 +42,6 @@ LARGE_BODY = 256 * 1024
 INFLATES = 64
 """How much smaller a compressed body counts as large: what it inflates to is not known beforehand."""
 
-T = TypeVar("T")
 
 _FAULTS = {
     Fault.BODY_TOO_LARGE: ErrorCode.BODY_TOO_LARGE,
@@ -59,16 +59,50 @@ class Refused(Exception):
         self.code = code
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(msgspec.Struct, frozen=True):
     """Where a request goes: the provider model, and what is told about the choice (keys of the dynamic metadata)."""
 
     model: ProviderModel
     told: Mapping[str, str]
 
 
+class Session:
+    """The handler of one stream: it stays on the generation that served when the stream began.
+
+    Envoy does the same with its routes, so no request is decided by a plan whose backends it cannot reach. A context
+    manager; the generation is in use until it is left. Implements `verdict.Handler`.
+    """
+
+    __slots__ = ("_generation", "_pipeline")
+
+    def __init__(self, pipeline: Pipeline, generation: Generation) -> None:
+        self._pipeline = pipeline
+        self._generation = generation
+
+    def __enter__(self) -> Session:
+        self._generation.enter()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._generation.leave()
+
+    def on_head(self, head: Head) -> Reply | HeadVerdict:
+        """See `Pipeline.on_head`."""
+        return self._pipeline.on_head(head, self._generation)
+
+    async def on_request(self, head: Head, body: bytes) -> Reply | Forward:
+        """See `Pipeline.on_request`."""
+        return await self._pipeline.on_request(head, body, self._generation)
+
+    def fault(self, head: Head, fault: Fault) -> Reply:
+        """See `Pipeline.fault`."""
+        return self._pipeline.fault(head, fault)
+
+
 class Pipeline:
-    """Decides every request on the current generation. Implements `verdict.Handler`."""
+    """Decides requests: each stream's in a `session` of its own, or one by one on what serves at the moment."""
 
     def __init__(
         self, generation: Generation, metrics: Metrics, *, clock: Callable[[], float] = time.monotonic
@@ -82,9 +116,13 @@ class Pipeline:
         old, self._generation = self._generation, generation
         return old
 
+    def session(self) -> Session:
+        """The handler of a stream that begins now."""
+        return Session(self, self._generation)
+
     # What headers alone settle.
 
-    def on_head(self, head: Head) -> Reply | HeadVerdict:
+    def on_head(self, head: Head, generation: Generation | None = None) -> Reply | HeadVerdict:
         """Tell model traffic from other traffic, and refuse at once what no body could mend."""
         surface = classify(head)
         self._metrics.request(surface.kind, surface.format or "none")()
@@ -96,7 +134,7 @@ class Pipeline:
                     return self._refuse(surface, error)
                 return HeadVerdict.NEED_BODY
             case Kind.LIST_MODELS:
-                return models_reply(self._generation.public_models)
+                return models_reply((generation or self._generation).public_models)
             case Kind.UNKNOWN:
                 return self._error(surface.format, ErrorCode.UNKNOWN_PATH)
         return HeadVerdict.PASS_THROUGH
@@ -107,20 +145,21 @@ class Pipeline:
 
     # What the whole request settles.
 
-    async def on_request(self, head: Head, body: bytes) -> Reply | Forward:
+    async def on_request(self, head: Head, body: bytes, generation: Generation | None = None) -> Reply | Forward:
         """Decide one request of a model API."""
         started = self._clock()
-        generation = self._generation
+        generation = generation or self._generation
         surface = classify(head)
-        with generation.in_use():
-            try:
-                verdict = await self._route(generation, surface, head, body)
-            except WireError as error:
-                return self._refuse(surface, error)
-            except Refused as refused:
-                return self._error(surface.format, refused.code)
-            finally:
-                self._metrics.routing_seconds.observe(self._clock() - started)
+        generation.enter()
+        try:
+            verdict = await self._route(generation, surface, head, body)
+        except WireError as error:
+            return self._refuse(surface, error)
+        except Refused as refused:
+            return self._error(surface.format, refused.code)
+        finally:
+            generation.leave()
+            self._metrics.routing_seconds.observe(self._clock() - started)
         self._metrics.forwarded(verdict.model)()
         return verdict
 
@@ -128,12 +167,16 @@ class Pipeline:
         assert surface.format is not None  # noqa: S101 - a body is asked for on model APIs only
         limit = generation.plan.max_body_bytes
         encoding = head.headers.get("content-encoding")
-        plain, request = await _off_loop(body, encoding, lambda: _read(surface, body, encoding, limit))
+        if _is_large(body, encoding):
+            plain, request = await asyncio.to_thread(_read, surface.format, body, encoding, limit)
+        else:
+            plain, request = _read(surface.format, body, encoding, limit)
         target = await self._target(generation, request, surface.format.api)
         wanted = target.model.provider_model_id
         edited = None
         if request.model != wanted:
-            edited = await _off_loop(plain, None, lambda: replace_model(plain, wanted))
+            large = _is_large(plain, None)
+            edited = await asyncio.to_thread(replace_model, plain, wanted) if large else replace_model(plain, wanted)
         return Forward(
             model=target.model.name,
             set_headers=_headers(surface, target.model.name, generation.plan.revision),
@@ -159,10 +202,7 @@ class Pipeline:
     async def _decide(self, generation: Generation, policy: Policy, request: LlmRequest, wanted: ApiFormat) -> Target:
         """Ask what the recipe reads, decide, and take the decision's candidate."""
         plan, recipe = generation.plan, policy.recipe
-        readings = read_all(recipe.questions, await self._ask(generation, policy, request))
-        started = self._clock()
-        outcome = decide(policy.compiled, readings)
-        self._metrics.evaluation_seconds.observe(self._clock() - started)
+        outcome = policy.foregone or await self._judge(generation, policy, request)
         if outcome.failed:
             raise Refused(ErrorCode.DECISION_UNRESOLVED)
         told = _told(recipe.name, outcome)
@@ -177,11 +217,16 @@ class Pipeline:
             raise Refused(ErrorCode.NO_ELIGIBLE_MODEL)
         return Target(plan.models[candidate.model], told | {"model": candidate.model, "algorithm": ALGORITHM})
 
+    async def _judge(self, generation: Generation, policy: Policy, request: LlmRequest) -> Outcome:
+        readings = read_all(policy.recipe.questions, await self._ask(generation, policy, request))
+        started = self._clock()
+        outcome = decide(policy.compiled, readings)
+        self._metrics.evaluation_seconds.observe(self._clock() - started)
+        return outcome
+
     async def _ask(self, generation: Generation, policy: Policy, request: LlmRequest) -> Mapping[str, Answer]:
         """The answers of the request stage, by rule name."""
         stage = policy.stage
-        if not stage.states:
-            return {}
         deployments = generation.plan.deployments
         texts = {
             (deployment, state): routing_view(state_text(request, state), deployments[deployment].view)
@@ -208,15 +253,13 @@ class Pipeline:
         return error_reply(wire_format, code)
 
 
-def _read(surface: Surface, body: bytes, encoding: str | None, limit: int) -> tuple[bytes, LlmRequest]:
-    assert surface.format is not None  # noqa: S101
+def _read(wire_format: Format, body: bytes, encoding: str | None, limit: int) -> tuple[bytes, LlmRequest]:
     plain = decode_body(body, encoding, limit)
-    return plain, read_request(surface.format, plain)
+    return plain, read_request(wire_format, plain)
 
 
-async def _off_loop(body: bytes, encoding: str | None, work: Callable[[], T]) -> T:
-    large = len(body) >= (LARGE_BODY if encoding is None else LARGE_BODY // INFLATES)
-    return await asyncio.to_thread(work) if large else work()
+def _is_large(body: bytes, encoding: str | None) -> bool:
+    return len(body) >= (LARGE_BODY if encoding is None else LARGE_BODY // INFLATES)
 
 
 def _speaking(model: ProviderModel, wanted: ApiFormat) -> ProviderModel:

@@ -7,9 +7,10 @@ never sees a protobuf.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from typing import Protocol
+
+import msgspec
 
 from router.wire.http import Head, Reply
 
@@ -30,8 +31,7 @@ class Fault(StrEnum):
     DEADLINE = "deadline"
 
 
-@dataclass(frozen=True, slots=True)
-class Forward:
+class Forward(msgspec.Struct, frozen=True):
     """Send the request to the backend of `model`.
 
     `set_headers` overwrite whatever the client sent; `body` is None when the original bytes go on untouched.
@@ -39,10 +39,10 @@ class Forward:
     """
 
     model: str
-    set_headers: Mapping[str, str] = field(default_factory=dict)
+    set_headers: Mapping[str, str] = {}
     remove_headers: Sequence[str] = ()
     body: bytes | None = None
-    metadata: Mapping[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, str] = {}
 
 
 class Handler(Protocol):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
+
+import msgspec
 
 from router.wire.http import Head
 
@@ -18,23 +19,20 @@ class Status(IntEnum):
     INTERNAL = 13
 
 
-@dataclass(frozen=True, slots=True)
-class Send:
+class Send(msgspec.Struct, frozen=True):
     """Send one message, a serialised ProcessingResponse."""
 
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Decide:
+class Decide(msgspec.Struct, frozen=True):
     """Run the handler's `on_request`, then call the machine's `decided` or `failed`. Always the last of its batch."""
 
     head: Head
     body: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Finish:
+class Finish(msgspec.Struct, frozen=True):
     """End the stream. Any status but OK makes Envoy fail the request (while `failure_mode_allow` is false).
 
     `detail` is one of the machine's fixed texts: it never holds anything of the request.

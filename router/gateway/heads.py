@@ -30,7 +30,8 @@ def read_head(headers: HeaderMap) -> tuple[Head, tuple[str, ...]]:
     owned: list[str] = []
     for header in headers.headers:
         name = header.key.lower()
-        value = _text(header.raw_value) if header.raw_value else header.value
+        raw = header.raw_value
+        value = _text(raw) if raw else header.value
         if name in values:
             values[name] = f"{values[name]}, {value}"
             continue

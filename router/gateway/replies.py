@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
+from functools import lru_cache
 
 from router.gateway.proto.ext_proc_pb2 import (
     BodyResponse,
@@ -120,17 +121,45 @@ def forward_headers(
 
 
 def forward_body(
-    changes: Changes, metadata: Mapping[str, str], body: bytes | None, *, clear_route_cache: bool
+    set_headers: Mapping[str, str],
+    remove: Iterable[str],
+    metadata: Mapping[str, str],
+    body: bytes | None,
+    *,
+    clear_route_cache: bool,
 ) -> bytes:
-    """The decision, where the answer to the whole body carries it. A changed body brings its `content-length`."""
-    response = ProcessingResponse()
-    common = response.request_body.response
-    _fill(common, changes, clear_route_cache)
-    _metadata(response, metadata)
+    """The decision, where the answer to the whole body carries it. A changed body brings its `content-length`.
+
+    The message is put together from parts that recur from request to request and are kept serialised: protobuf merges
+    what stands in one message several times.
+    """
+    data = _header_part(tuple(set_headers.items()), tuple(remove), clear_route_cache) + _metadata_part(
+        tuple(metadata.items())
+    )
     if body is None:
-        return response.SerializeToString()
-    set_header(common.header_mutation, "content-length", str(len(body)))
-    return response.SerializeToString() + _around(Direction.REQUEST, _field(b"\x0a", body))  # BodyMutation.body = 1
+        return data
+    return data + _length_part(len(body)) + _around(Direction.REQUEST, _field(b"\x0a", body))  # BodyMutation.body = 1
+
+
+@lru_cache(maxsize=1024)
+def _header_part(set_headers: tuple[tuple[str, str], ...], remove: tuple[str, ...], clear_route_cache: bool) -> bytes:
+    response = ProcessingResponse()
+    _fill(response.request_body.response, Changes(dict(set_headers), remove), clear_route_cache)
+    return response.SerializeToString()
+
+
+@lru_cache(maxsize=1024)
+def _metadata_part(metadata: tuple[tuple[str, str], ...]) -> bytes:
+    response = ProcessingResponse()
+    _metadata(response, dict(metadata))
+    return response.SerializeToString()
+
+
+@lru_cache(maxsize=1024)
+def _length_part(length: int) -> bytes:
+    response = ProcessingResponse()
+    set_header(response.request_body.response.header_mutation, "content-length", str(length))
+    return response.SerializeToString()
 
 
 def streamed_body(direction: Direction, body: bytes, *, end_of_stream: bool) -> Iterator[bytes]:

@@ -240,17 +240,20 @@ class RequestPhase:
         return (Decide(self._head, body),)
 
     def _forward(self, verdict: Forward) -> Iterable[Command]:
-        changes = Changes(verdict.set_headers, (*self._owned, *verdict.remove_headers))
+        remove = (*self._owned, *verdict.remove_headers)
         clear = self._options.clear_route_cache
         commands: Iterable[Command]
         if self._headers_pending:
+            changes = Changes(verdict.set_headers, remove)
             drop = verdict.body is not None
             head = replies.forward_headers(changes, verdict.metadata, clear_route_cache=clear, drop_length=drop)
             body = self._body if verdict.body is None else verdict.body
             pieces = replies.streamed_body(Direction.REQUEST, body, end_of_stream=not self._trailers_pending)
             commands = chain((Send(head),), map(Send, pieces))  # lazy: a second copy of a large body never exists whole
         else:
-            data = replies.forward_body(changes, verdict.metadata, verdict.body, clear_route_cache=clear)
+            data = replies.forward_body(
+                verdict.set_headers, remove, verdict.metadata, verdict.body, clear_route_cache=clear
+            )
             commands = (Send(data),)
         self._state = _State.SETTLED
         self._headers_pending = False

@@ -17,6 +17,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
 import grpc
@@ -31,6 +32,9 @@ from router.verdict import Fault, Handler
 SERVICE = "envoy.service.ext_proc.v3.ExternalProcessor"
 MESSAGE_HEADROOM = 1024 * 1024
 """Bytes of a gRPC message beyond the largest body: headers, attributes, a body that grew by an edit."""
+
+DEADLINE_CHECK_S = 0.5
+"""How late a decision's deadline may be noticed."""
 
 _log = logging.getLogger("pointsman.gateway")
 _CODES: dict[Status, grpc.StatusCode] = {status: grpc.StatusCode[status.name] for status in Status}
@@ -60,7 +64,8 @@ class ExtProcServer:
     """Serves `handler` on `address`: "host:port" (port 0 picks one) or "unix:/path".
 
     `on_stream` is called with +1 and -1 as streams begin and end, `on_error` with the status of each stream that ends
-    without a verdict. `sleep` is the clock of `drain`. Health is NOT_SERVING until `set_serving(True)`.
+    without a verdict. `session` gives the handler of one stream for as long as that lasts; without it every stream
+    shares `handler`. `sleep` is the clock of `drain`. Health is NOT_SERVING until `set_serving(True)`.
     """
 
     def __init__(
@@ -69,11 +74,12 @@ class ExtProcServer:
         address: str,
         options: ServerOptions | None = None,
         *,
+        session: Callable[[], AbstractContextManager[Handler]] | None = None,
         on_stream: Callable[[int], None] | None = None,
         on_error: Callable[[Status], None] | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        self._handler = handler
+        self._session = session or (lambda: nullcontext(handler))
         self._address = address
         self._options = options or ServerOptions()
         self._deadline_s = self._options.deadline_s
@@ -84,6 +90,8 @@ class ExtProcServer:
         self._server: grpc.aio.Server | None = None
         self._draining = False
         self._streams = 0
+        self._due: dict[asyncio.Task[object], float] = {}
+        self._enforcing: asyncio.Task[None] | None = None
         self.port = 0
         """The port, once started; 0 on a Unix socket."""
 
@@ -113,6 +121,7 @@ class ExtProcServer:
             raise ListenError(f"cannot listen on {self._address}: in use, malformed or not permitted") from None
         await server.start()
         self._server = server
+        self._enforcing = asyncio.get_running_loop().create_task(self._enforce_deadline(), name="decision deadlines")
         self.port = 0 if self._address.startswith("unix:") else port
 
     async def drain(self, grace_s: float) -> None:
@@ -127,12 +136,18 @@ class ExtProcServer:
         self._health.close()
         await self._sleep(self._options.settle_s)
         await self._server.stop(grace_s)
+        self._release()
 
     async def stop(self) -> None:
         """Stop now: streams in flight are cancelled."""
         self._health.close()
         if self._server is not None:
             await self._server.stop(None)
+        self._release()
+
+    def _release(self) -> None:
+        if self._enforcing is not None:
+            self._enforcing.cancel()
 
     async def wait(self) -> None:
         """Return when the server has stopped."""
@@ -156,54 +171,71 @@ class ExtProcServer:
     async def _process(
         self, messages: AsyncIterator[bytes], context: grpc.aio.ServicerContext[bytes, bytes]
     ) -> AsyncIterator[bytes]:
-        machine = StreamMachine(self._handler, self._options.machine, _report)
-        self._count(1)
-        try:
-            async for message in messages:
-                commands: Iterable[Command] = machine.feed(message)
-                while commands:
-                    decide: Decide | None = None
-                    for command in commands:
-                        if isinstance(command, Send):
-                            yield command.data
-                        elif isinstance(command, Decide):
-                            decide = command
-                        else:
-                            await self._finish(command, context)
-                            return
-                    commands = () if decide is None else await self._decide(machine, decide)
-            for command in machine.ended():
-                if isinstance(command, Finish):
-                    await self._finish(command, context)
-        except grpc.aio.AbortError:
-            raise
-        except Exception as error:  # gRPC would log it with its text, and send the text to Envoy
-            _report(error)
-            await context.abort(grpc.StatusCode.INTERNAL, "internal error")
-        finally:
-            self._count(-1)
-            if machine.ignored:
-                _log.debug("ignored repeated messages", extra={"count": machine.ignored})
+        with self._session() as handler:
+            machine = StreamMachine(handler, self._options.machine, _report)
+            self._count(1)
+            try:
+                async for message in messages:
+                    commands: Iterable[Command] = machine.feed(message)
+                    while commands:
+                        decide: Decide | None = None
+                        for command in commands:
+                            if isinstance(command, Send):
+                                yield command.data
+                            elif isinstance(command, Decide):
+                                decide = command
+                            else:
+                                await self._finish(command, context)
+                                return
+                        commands = () if decide is None else await self._decide(handler, machine, decide)
+                for command in machine.ended():
+                    if isinstance(command, Finish):
+                        await self._finish(command, context)
+            except grpc.aio.AbortError:
+                raise
+            except Exception as error:  # gRPC would log it with its text, and send the text to Envoy
+                _report(error)
+                await context.abort(grpc.StatusCode.INTERNAL, "internal error")
+            finally:
+                self._count(-1)
+                if machine.ignored:
+                    _log.debug("ignored repeated messages", extra={"count": machine.ignored})
 
-    async def _decide(self, machine: StreamMachine, command: Decide) -> Iterable[Command]:
+    async def _decide(self, handler: Handler, machine: StreamMachine, command: Decide) -> Iterable[Command]:
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 - every stream is a task
+        self._due[task] = asyncio.get_running_loop().time() + self._deadline_s
         try:
-            async with asyncio.timeout(self._deadline_s) as limit:
-                verdict = await self._handler.on_request(command.head, command.body)
+            verdict = await handler.on_request(command.head, command.body)
         except asyncio.CancelledError as error:
-            task = asyncio.current_task()
-            if task is None or task.cancelling():
+            if task not in self._due and task.uncancel() == 0:
+                _log.warning("a decision ran out of time")
+                return machine.failed(Fault.DEADLINE)
+            if task.cancelling():
                 raise
             # Something that the handler waited for was cancelled, not this stream. Let through, it would leave the
             # stream open without an answer: gRPC takes it for a cancellation of its own.
             _report(error)
             return machine.failed(Fault.INTERNAL)
         except Exception as error:
-            if isinstance(error, TimeoutError) and limit.expired():
-                _log.warning("a decision ran out of time")
-                return machine.failed(Fault.DEADLINE)
             _report(error)
             return machine.failed(Fault.INTERNAL)
+        finally:
+            self._due.pop(task, None)
         return machine.decided(verdict)
+
+    async def _enforce_deadline(self) -> None:
+        """Cancel decisions that are over their time. One look at all of them now and then costs less than a timer each.
+
+        A task that is cancelled here leaves `_due` first, by which `_decide` tells this from a client that has gone.
+        """
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(min(self._deadline_s / 4, DEADLINE_CHECK_S))
+            now = loop.time()
+            for task in [task for task, due in self._due.items() if due <= now]:
+                del self._due[task]
+                task.cancel()
 
     async def _finish(self, command: Finish, context: grpc.aio.ServicerContext[bytes, bytes]) -> None:
         if command.status is Status.OK:

@@ -16,6 +16,10 @@ from router.wire.errors import BadRequest, ErrorCode
 _SPACE: Final = re.compile(rb"[ \t\n\r]*+")
 _STRING: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 _SCALAR: Final = re.compile(rb"[-+.0-9A-Za-z]++")
+# What SDKs write: `model` is the object's first key.
+_MODEL_FIRST: Final = re.compile(
+    rb'[ \t\n\r]*+\{[ \t\n\r]*+"model"[ \t\n\r]*+:[ \t\n\r]*+("(?:[^"\\]++|\\.)*+")', re.DOTALL
+)
 # From anywhere outside a string to just past the next bracket.
 _NEXT_BRACKET: Final = re.compile(rb'[^"{}\[\]]*+(?:"(?:[^"\\]++|\\.)*+"[^"{}\[\]]*+)*+([{}\[\]])', re.DOTALL)
 
@@ -38,6 +42,9 @@ def replace_model(body: bytes, model: str) -> bytes:
 
 def _find_model(body: bytes) -> tuple[slice | None, int]:
     """Where the value of the top-level `model` stands, and where the object's content begins."""
+    first = _MODEL_FIRST.match(body)
+    if first is not None and _is_only(body, first.end()):
+        return slice(*first.span(1)), 0
     start = _expect(body, _skip_space(body, 0), b"{")
     found: slice | None = None
     position = _skip_space(body, start)
@@ -52,13 +59,17 @@ def _find_model(body: bytes) -> tuple[slice | None, int]:
             if found is not None:
                 raise BadRequest(ErrorCode.DUPLICATE_KEY, "The request holds the key 'model' twice.", "model")
             found = slice(value_start, value_end)
-            # A second one could only be spelled like this: mostly the rest need not be scanned.
-            if body.find(b'"model"', value_end) < 0 and body.find(b"\\u", value_end) < 0:
+            if _is_only(body, value_end):
                 return found, start
         position = _skip_space(body, value_end)
         if body[position : position + 1] == b"}":
             return found, start
         position = _skip_space(body, _expect(body, position, b","))
+
+
+def _is_only(body: bytes, position: int) -> bool:
+    """Whether no key after `position` can be `model`, told by its spellings: mostly the rest need not be scanned."""
+    return body.find(b'"model"', position) < 0 and body.find(b"\\u", position) < 0
 
 
 def _skip_value(body: bytes, position: int) -> int:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from router.wire.surface import Format
 
 Role = Literal["user", "assistant", "system", "tool"]
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(msgspec.Struct, frozen=True):
     """What one side said at one point; "" when it was only images or the like.
 
     An assistant's text ends with the name and arguments of each tool that it called. `tool` is the result of a tool. A
@@ -23,16 +23,14 @@ class Turn:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ToolText:
+class ToolText(msgspec.Struct, frozen=True):
     """A tool on offer: its name and what its description says, "" where there is none."""
 
     name: str
     description: str
 
 
-@dataclass(frozen=True, slots=True)
-class LlmRequest:
+class LlmRequest(msgspec.Struct, frozen=True):
     """What was asked. `turns` are in order and hold system messages that stand among them.
 
     `model` is None when the client named none. `system` is all system text, instructions first. `stream` is true only
