@@ -34,7 +34,7 @@ def _with_parent(parent: int) -> Callable[[], None]:
 class Child:
     """One process, started again with back-off whenever it ends by itself.
 
-    `ended` is told the exit status each time that happens (None: it could not be started), before the next start.
+    `goes_on` is told the exit status each time that happens (None: it could not be started); False ends it there.
     """
 
     def __init__(
@@ -43,14 +43,14 @@ class Child:
         argv: Sequence[str],
         environ: Mapping[str, str],
         *,
-        ended: Callable[[int | None], None] = lambda status: None,
+        goes_on: Callable[[int | None], bool] = lambda status: True,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.name = name
         self._argv = argv
         self._environ = environ
-        self._ended = ended
+        self._goes_on = goes_on
         self._clock = clock
         self._sleep = sleep
         self._restarts = Restarts()
@@ -61,9 +61,8 @@ class Child:
         """Keep the process running until it ends after `stop` or `expect_end`. Cancelling kills it."""
         while True:
             status = await self._run_once()
-            if self._expected:
+            if self._expected or not self._goes_on(status):
                 return
-            self._ended(status)
             delay = self._restarts.exited(self._clock())
             logger.error(
                 "%s ended; starting it again",

@@ -33,9 +33,17 @@ from router.serving.watch import FileWatch
 
 logger = logging.getLogger("pointsman.reload")
 
-LOOK_EVERY_S = 0.5
+LOOK_EVERY_S = 0.25
+SWITCH_S = 0.5
+"""How long Envoy has the new backends before the first stream is decided by the new plan.
+
+Envoy routes a request by the table that it had when the request began, even after the router's answer. So the table
+must have reached every thread of Envoy, and every request that began before must have reached us.
+"""
 SETTLE_S = 2.0
-"""How long Envoy keeps the old backends after the last request of the old plan was decided: it must still route it."""
+"""How long Envoy keeps the old backends after the last stream of the old plan ended: it must still route that."""
+LEAVE_WITHIN_S = 60.0
+"""How long the old plan is kept for streams that do not end: longer than decisions take, not for ever."""
 RETRY_EVERY_S = 5.0
 """How often something is tried again that failed for reasons outside the file, such as an Envoy that restarts."""
 
@@ -171,6 +179,7 @@ class Reloader:
             generation = await self._prepare(source.plan)
             if self._around.envoy is not None:
                 await self._around.envoy.publish(source.plan, old.plan)
+                await self._sleep(SWITCH_S)
         except BaseException as error:
             await self._around.fleet.keep(asked_deployments(old.plan))
             if isinstance(error, NotServable):
@@ -212,7 +221,11 @@ class Reloader:
                 self._leaving.task_done()
 
     async def _retire(self, old: Generation) -> None:
-        await old.idle()
+        try:
+            async with asyncio.timeout(LEAVE_WITHIN_S):
+                await old.idle()
+        except TimeoutError:
+            logger.warning("requests of the old configuration are still uploading: it is not kept for them any longer")
         await self._around.fleet.keep(asked_deployments(self._generation.plan))
         if self._around.envoy is not None and old.plan.revision != self._generation.plan.revision:
             await self._sleep(SETTLE_S)

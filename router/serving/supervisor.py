@@ -72,11 +72,12 @@ async def run_supervisor(plan: Plan, options: SupervisorOptions) -> None:
         except (OSError, ValueError) as error:
             raise StartFailed(f"cannot write Envoy's configuration to {state}: {error}") from None
 
-        def router_ended(status: int | None) -> None:
+        def goes_on(status: int | None) -> bool:
             if status == 1 and not last_good.exists:
                 life.fail("the router process could not start: its own message says why")
+            return life.failure is None
 
-        router = Child("the router process", _router_command(files, options), os.environ, ended=router_ended)
+        router = Child("the router process", _router_command(files, options), os.environ, goes_on=goes_on)
         envoy = Child("Envoy", command, os.environ)
         async with asyncio.TaskGroup() as tasks:
             running = [

@@ -185,7 +185,7 @@ async def _serving(
         max_body_bytes=plan.max_body_bytes, allow_mode_override=True, clear_route_cache=plan.clear_route_cache
     )
     settings = ServerOptions(machine=machine, deadline_s=_longest_decision_s(plan), settle_s=options.settle_s)
-    server = ExtProcServer(pipeline, address, settings, on_stream=metrics.streams.inc)
+    server = ExtProcServer(pipeline, address, settings, session=pipeline.session, on_stream=metrics.streams.inc)
     try:
         await server.start()
     except ListenError as error:
