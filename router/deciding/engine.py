@@ -51,19 +51,19 @@ class _Compiled(NamedTuple):
 class CompiledRecipe:
     """A recipe made ready for `decide`. Immutable, and shared by all requests."""
 
-    __slots__ = ("_decisions", "_names", "_projections", "recipe")
+    __slots__ = ("_decisions", "names", "projections", "recipe")
 
     def __init__(self, recipe: Recipe) -> None:
         self.recipe = recipe
         rules = {rule.name: rule for rule in recipe.questions}
-        self._projections = Projections(recipe.scores, recipe.mappings, rules)
-        self._names = Names(rules, self._projections.sources)
+        self.projections = Projections(recipe.scores, recipe.mappings, rules)
+        self.names = Names(rules, self.projections.sources)
         self._decisions = tuple(
             _Compiled(
                 decision,
-                compile_rule(decision.rule, self._names),
+                compile_rule(decision.rule, self.names),
                 decision.catch_all,
-                possible_kinds(decision.rule, self._names),
+                possible_kinds(decision.rule, self.names),
             )
             for decision in recipe.decisions
         )
@@ -76,7 +76,7 @@ def prepare(recipe: Recipe) -> CompiledRecipe:
 
 def decide(compiled: CompiledRecipe, readings: Readings, *, trace: bool = False) -> Outcome:
     """Select a decision. A rule without a reading is unknown. With `trace`, the outcome explains every decision."""
-    projected = compiled._projections.evaluate(readings)
+    projected = compiled.projections.evaluate(readings)
     facts = Facts(readings, projected.outputs)
     matches: list[Match] = []
     verdicts: list[Verdict] = []
@@ -150,7 +150,7 @@ def _traces(
                 policy=decision.on_unknown if unknown else None,
                 fails=decision.name in failed,
                 selected=winner is not None and winner.decision is decision,
-                root=trace_rule(decision.rule, facts, compiled._names, projected.scores),
+                root=trace_rule(decision.rule, facts, compiled.names, projected.scores),
             )
         )
     return tuple(traces)
