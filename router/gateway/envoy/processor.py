@@ -8,6 +8,23 @@ from router.gateway.envoy.names import EXT_PROC_CLUSTER, METADATA_NAMESPACE
 
 EXT_PROC_FILTER = "envoy.filters.http.ext_proc"
 
+# All that the router reads of a request's head. Nobody's key and no cookie ever leaves Envoy for it, and what is not
+# sent costs nothing to encode, carry and read.
+_READ_HEADERS = (
+    ":method",
+    ":path",
+    ":authority",
+    "content-length",
+    "content-encoding",
+    "upgrade",
+    "x-http-method-override",
+    "x-http-method",
+    "x-method-override",
+    "anthropic-version",
+)
+# What a client may not send is removed before the filter; should that ever fail, the router sees it and removes it.
+_OWNED_STARTS = ("x-vsr", "x_vsr", "x-selected", "x_selected")
+
 
 def ext_proc_filter(limits: Limits, *, streamed: bool) -> pb.hcm.HttpFilter:
     """Ask the router about each request; refuse the request when it cannot be asked."""
@@ -23,6 +40,7 @@ def ext_proc_filter(limits: Limits, *, streamed: bool) -> pb.hcm.HttpFilter:
             receiving_namespaces=pb.ext_proc.MetadataOptionsMetadataNamespaces(untyped=[METADATA_NAMESPACE])
         ),
         mutation_rules=_rules(),
+        forward_rules=_forwarded(),
     )
     return pb.hcm.HttpFilter(name=EXT_PROC_FILTER, typed_config=pb.pack(config))
 
@@ -67,6 +85,12 @@ def _service() -> pb.core.GrpcService:
             retry_back_off=pb.core.BackoffStrategy(base_interval=pb.seconds(0.025), max_interval=pb.seconds(0.25)),
         ),
     )
+
+
+def _forwarded() -> pb.ext_proc.HeaderForwardingRules:
+    patterns = [pb.exact(name) for name in _READ_HEADERS]
+    patterns += [pb.matcher.StringMatcher(prefix=start) for start in _OWNED_STARTS]
+    return pb.ext_proc.HeaderForwardingRules(allowed_headers=pb.matcher.ListStringMatcher(patterns=patterns))
 
 
 def _rules() -> pb.mutation.HeaderMutationRules:
