@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,15 +25,25 @@ def add(verbs: Verbs) -> None:
     serve.add_argument("--port", type=int, default=8100, help="port to listen on when --uds is absent")
     serve.add_argument("--device", default="auto", help="auto, cpu or cuda:N")
     serve.add_argument("--served-name", help="the model's public name; default: the artifact's own")
+    serve.add_argument("--alias", action="append", default=[], help="another name that it answers to; repeatable")
+    serve.add_argument("--api-key-env", metavar="VAR", help="environment variable with the key that callers must send")
+    serve.add_argument("--api-key-file", type=Path, metavar="FILE", help="file with keys, one a line; any of them does")
+    serve.add_argument(
+        "--insecure-no-auth", action="store_true", help="listen without a key on an address that others reach"
+    )
+    serve.add_argument("--max-request-bytes", type=_size, help="largest body, before and after decoding; default 8 MiB")
     serve.add_argument("--parent-pid", type=int, help="stop when this process, the parent, is gone")
     serve.add_argument("--log-level", choices=("debug", "info", "warning", "error"), default="info")
     serve.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Serve until SIGTERM; 1 when the artifact or the device is not what was asked for."""
+    """Serve until SIGTERM; 1 when the artifact, the device, the address or the keys are not what was asked for."""
     from router.runtime.errors import RuntimeFault  # noqa: PLC0415
-    from router.runtime.serve import serve  # noqa: PLC0415 - only this verb pays for ONNX Runtime
+    from router.runtime.keys import KeyFault, read_keys  # noqa: PLC0415
+    from router.runtime.listing import Names  # noqa: PLC0415
+    from router.runtime.serve import Admission, serve  # noqa: PLC0415 - only this verb pays for ONNX Runtime
+    from router.runtime.server import MAX_BODY_BYTES  # noqa: PLC0415
 
     configure_logging(arguments.log_level)
     try:
@@ -41,11 +52,22 @@ def run(arguments: argparse.Namespace) -> int:
             host=None if arguments.uds else arguments.host,
             port=None if arguments.uds else arguments.port,
             uds=str(arguments.uds) if arguments.uds else None,
-            served_name=arguments.served_name,
+            admission=Admission(
+                Names(arguments.served_name, tuple(arguments.alias)),
+                read_keys(arguments.api_key_env, arguments.api_key_file, os.environ),
+                insecure=arguments.insecure_no_auth,
+                max_body_bytes=arguments.max_request_bytes or MAX_BODY_BYTES,
+            ),
             device=arguments.device,
             parent_pid=arguments.parent_pid,
         )
-    except (RuntimeFault, OSError) as error:
+    except (RuntimeFault, KeyFault, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return 1
     return 0
+
+
+def _size(text: str) -> int:
+    if not text.isdecimal() or not 1024 <= int(text) <= 1 << 30:
+        raise argparse.ArgumentTypeError("a number of bytes from 1024 to 1073741824")
+    return int(text)

@@ -1,38 +1,42 @@
-"""System One request bodies: bytes to typed questions, strictly.
+"""System One request bodies: parsed JSON to typed questions.
 
 Everything wrong with a body is collected as problems in the form that System One clients know (`loc`, `msg`, `type`).
 What depends on the model (does it answer this type, is the text too long) is not judged here: that fails one question.
-Messages never repeat text of a state, an instruction or an option.
+Fields of the body itself that nobody knows are passed over and named in `ignored`, as the hosted API passes over them;
+inside questions, states and options a field that nobody knows is a problem. Messages never repeat text of a state, an
+instruction or an option.
 
 Sources: System One request and question types; reference section "Model runtime".
 """
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
-
-import orjson
 
 from .asking import Asked, State
 from .question_body import read_question
 
 _TOP = frozenset({"model", "state", "questions", "states", "options"})
-_MEDIA = frozenset({"images", "assets", "videos", "audio"})
+_MEDIA = {"images": "image", "assets": "image", "videos": "video", "audio": "audio"}
 _BLOCK = frozenset({"state", "questions"})
 _OPTIONS = frozenset({"deadline_ms", "return_meta"})
-_SHOWN = 64
-_MOST_DEPTH = 128
-_MOST_OPTIONS = 16_384
+SHOWN = 64
+"""Characters of a client's own key that a message repeats."""
+MOST_OPTIONS = 16_384
 """Options of all questions of a request: each may cost a pass of its own, and a small body can list very many."""
+
+
+Loc = tuple[str | int, ...]
+"""A path into a body."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One thing wrong with a body: where, what, and a stable kind."""
 
-    loc: tuple[str | int, ...]
+    loc: Loc
     msg: str
     type: str = "value_error"
 
@@ -44,6 +48,14 @@ class BadBody(Exception):
         super().__init__(f"{len(problems)} problems")
         self.problems = problems
         self.malformed = malformed
+
+
+class Unsupported(Exception):
+    """A valid request that needs what no text model has; `needs` are capability words: image, video, audio."""
+
+    def __init__(self, needs: Iterable[str]) -> None:
+        self.needs = tuple(sorted(set(needs)))
+        super().__init__(", ".join(self.needs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +76,17 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A whole request. `main` is absent when only named `states` are asked about. `deadline_ms` counts from arrival."""
+    """A whole request. `main` is absent when only named `states` are asked about. `deadline_ms` counts from arrival.
+
+    `ignored` names the body's own fields that had no effect.
+    """
 
     model: str | None
     main: Block | None
     states: dict[str, Block]
-    deadline_ms: float | None
-    return_meta: bool
+    deadline_ms: float | None = None
+    return_meta: bool = False
+    ignored: tuple[str, ...] = ()
 
     @property
     def blocks(self) -> list[Block]:
@@ -78,54 +94,64 @@ class Body:
         return [*([self.main] if self.main else []), *self.states.values()]
 
 
-def parse_json(data: bytes) -> Any:
-    """JSON without duplicate keys, NaN, infinities, lone surrogates or deep nesting. Raises BadBody (malformed)."""
-    try:
-        orjson.loads(data)
-        value = json.loads(data, object_pairs_hook=_distinct)
-        if data.count(b"[") + data.count(b"{") <= _MOST_DEPTH or _depth_is_bounded(value):
-            return value
-        message = f"the body is nested deeper than {_MOST_DEPTH}"
-    except _Duplicate:
-        message = "an object holds a key twice"
-    except (ValueError, RecursionError):
-        message = "the body is not valid JSON"
-    raise BadBody([Problem(("body",), message, "json_invalid")], malformed=True)
-
-
 def read_body(data: Any, max_questions: int = 1024) -> Body:
-    """A request from parsed JSON. Raises BadBody with every problem found."""
+    """A request from parsed JSON. Raises BadBody with every problem found, or Unsupported for images and the like."""
     problems: list[Problem] = []
-    if not isinstance(data, dict):
-        raise BadBody([Problem(("body",), "must be an object", "object_type")])
-    if "input" in data and isinstance(data.get("questions"), list):
-        raise BadBody([Problem(("body", "input"), "the OpenAI decisions form is not supported yet", "unsupported")])
-    for key in data.keys() & _MEDIA:
-        problems.append(Problem(("body", key), "this model reads text only", "unsupported"))
-    _unknown(data, _TOP | _MEDIA, ("body",), problems)
-    model = data.get("model")
-    if model is not None and (not isinstance(model, str) or not model):
-        problems.append(Problem(("body", "model"), "must be a non-empty string", "string_type"))
-        model = None
-    states = _states(data, problems)
+    fields = read_object(data)
+    model = read_model(fields, problems)
+    states = _states(fields, problems)
     main = None
-    if "state" in data or "questions" in data or not states:
-        main = _block(data, ("body",), problems)
-    deadline, meta = _options(data.get("options"), problems)
-    posed = [one for block in [*([main] if main else []), *states.values()] for one in block.questions.values()]
-    if sum(len(one.asked.question.options) for one in posed) > _MOST_OPTIONS:
-        problems.append(Problem(("body", "questions"), f"at most {_MOST_OPTIONS} options in all", "too_long"))
-    if len(posed) > max_questions:
-        problems.append(Problem(("body", "questions"), f"at most {max_questions} questions in all", "too_long"))
+    if "state" in fields or "questions" in fields or not states:
+        main = _block(fields, ("body",), problems)
+    deadline, meta = read_options(fields, problems)
+    body = Body(model, main, states, deadline, meta, ignored_fields(fields, _TOP))
+    check_size(body, max_questions, problems)
     if problems:
         raise BadBody(problems)
-    return Body(model, main, states, deadline, meta)
+    refuse_media(fields)
+    return body
+
+
+def read_object(data: Any) -> dict[str, Any]:
+    """The body as an object. Raises BadBody."""
+    if not isinstance(data, dict):
+        raise BadBody([Problem(("body",), "must be an object", "object_type")])
+    return data
+
+
+def read_model(data: dict[str, Any], problems: list[Problem]) -> str | None:
+    """The name of the model that is asked for; None when it is left to us."""
+    model = data.get("model")
+    if model is None or (isinstance(model, str) and model):
+        return model
+    problems.append(Problem(("body", "model"), "must be a non-empty string", "string_type"))
+    return None
+
+
+def ignored_fields(data: dict[str, Any], known: frozenset[str]) -> tuple[str, ...]:
+    """The body's own fields that nobody knows."""
+    return tuple(key[:SHOWN] for key in data if key not in known and key not in _MEDIA)
+
+
+def refuse_media(data: dict[str, Any]) -> None:
+    """Raises Unsupported when the body brings what a text model cannot read."""
+    if needs := [capability for key, capability in _MEDIA.items() if data.get(key) is not None]:
+        raise Unsupported(needs)
+
+
+def check_size(body: Body, max_questions: int, problems: list[Problem]) -> None:
+    """How many questions and options there are over all states."""
+    posed = [one for block in body.blocks for one in block.questions.values()]
+    if sum(len(one.asked.question.options) for one in posed) > MOST_OPTIONS:
+        problems.append(Problem(("body", "questions"), f"at most {MOST_OPTIONS} options in all", "too_long"))
+    if len(posed) > max_questions:
+        problems.append(Problem(("body", "questions"), f"at most {max_questions} questions in all", "too_long"))
 
 
 def read_questions(data: Any) -> dict[str, Posed]:
     """Questions by id. Raises BadBody."""
     problems: list[Problem] = []
-    questions = _questions(data, ("questions",), problems)
+    questions = named_questions(data, ("questions",), problems)
     if problems:
         raise BadBody(problems)
     return questions
@@ -140,36 +166,43 @@ def _states(data: dict[str, Any], problems: list[Problem]) -> dict[str, Block]:
         return {}
     states: dict[str, Block] = {}
     for name, value in raw.items():
-        loc = ("body", "states", name[:_SHOWN])
+        loc = ("body", "states", name[:SHOWN])
         if not name.strip() or not isinstance(value, dict):
             problems.append(Problem(loc, "must be a named object with state and questions", "object_type"))
             continue
-        _unknown(value, _BLOCK, loc, problems)
+        unknown_fields(value, _BLOCK, loc, problems)
         states[name] = _block(value, loc, problems)
     return states
 
 
-def _block(data: dict[str, Any], loc: tuple[str | int, ...], problems: list[Problem]) -> Block:
-    state = data.get("state")
-    if "state" not in data:
-        problems.append(Problem((*loc, "state"), "Field required", "missing"))
-    elif not isinstance(state, str | dict | list):
-        problems.append(Problem((*loc, "state"), "must be a string, an object or an array", "state_type"))
+def _block(data: dict[str, Any], loc: Loc, problems: list[Problem]) -> Block:
+    state = read_state(data, loc, problems)
     if "questions" not in data:
         problems.append(Problem((*loc, "questions"), "Field required", "missing"))
         return Block("", {})
-    questions = _questions(data["questions"], (*loc, "questions"), problems)
-    return Block(state if isinstance(state, str | dict | list) else "", questions)
+    return Block(state, named_questions(data["questions"], (*loc, "questions"), problems))
 
 
-def _questions(data: Any, loc: tuple[str | int, ...], problems: list[Problem]) -> dict[str, Posed]:
+def read_state(data: dict[str, Any], loc: Loc, problems: list[Problem]) -> State:
+    """The `state` of an object."""
+    state = data.get("state")
+    if isinstance(state, str | dict | list):
+        return state
+    missing = "state" not in data
+    message = "Field required" if missing else "must be a string, an object or an array"
+    problems.append(Problem((*loc, "state"), message, "missing" if missing else "state_type"))
+    return ""
+
+
+def named_questions(data: Any, loc: Loc, problems: list[Problem]) -> dict[str, Posed]:
+    """Questions by id, as far as they are valid."""
     if not isinstance(data, dict) or not data:
         problems.append(Problem(loc, "must be a non-empty object of questions by id", "object_type"))
         return {}
     questions: dict[str, Posed] = {}
     taken: set[str] = set(data)
     for name, value in data.items():
-        place = (*loc, name[:_SHOWN])
+        place = (*loc, name[:SHOWN])
         if not name.strip():
             problems.append(Problem(place, "a question id must not be blank", "value_error"))
             continue
@@ -192,13 +225,15 @@ def derived_ids(name: str, asked: Asked) -> list[str]:
     return [f"{name}.{option.key}" for option in question.options] if question.type.value == "set" else []
 
 
-def _options(data: Any, problems: list[Problem]) -> tuple[float | None, bool]:
+def read_options(body: dict[str, Any], problems: list[Problem]) -> tuple[float | None, bool]:
+    """`deadline_ms` and `return_meta` of the body's `options`."""
+    data = body.get("options")
     if data is None:
         return None, False
     if not isinstance(data, dict):
         problems.append(Problem(("body", "options"), "must be an object", "object_type"))
         return None, False
-    _unknown(data, _OPTIONS, ("body", "options"), problems)
+    unknown_fields(data, _OPTIONS, ("body", "options"), problems)
     deadline, meta = data.get("deadline_ms"), data.get("return_meta", False)
     if deadline is not None and (isinstance(deadline, bool) or not isinstance(deadline, int | float) or deadline <= 0):
         problems.append(Problem(("body", "options", "deadline_ms"), "must be a number above 0", "number_type"))
@@ -209,33 +244,8 @@ def _options(data: Any, problems: list[Problem]) -> tuple[float | None, bool]:
     return deadline, meta
 
 
-def _unknown(data: dict[str, Any], known: frozenset[str], loc: tuple[str | int, ...], problems: list[Problem]) -> None:
+def unknown_fields(data: dict[str, Any], known: frozenset[str], loc: Loc, problems: list[Problem]) -> None:
+    """Fields that are none of `known` are problems here."""
     for key in data:
         if key not in known:
-            problems.append(Problem((*loc, key[:_SHOWN]), "Extra inputs are not permitted", "extra_forbidden"))
-
-
-def _depth_is_bounded(value: Any) -> bool:
-    """Without recursion: what is deeper could not be written out again as text."""
-    level = [value] if isinstance(value, dict | list) else []
-    for _ in range(_MOST_DEPTH + 1):
-        level = [
-            inner
-            for outer in level
-            for inner in (outer.values() if isinstance(outer, dict) else outer)
-            if isinstance(inner, dict | list)
-        ]
-        if not level:
-            return True
-    return False
-
-
-class _Duplicate(ValueError):
-    pass
-
-
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    result = dict(pairs)
-    if len(result) != len(pairs):
-        raise _Duplicate
-    return result
+            problems.append(Problem((*loc, key[:SHOWN]), "Extra inputs are not permitted", "extra_forbidden"))

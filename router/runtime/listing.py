@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,18 +12,32 @@ API_VERSION = "2.3"
 ALIAS = "jev-latest"
 
 
-def owns(card_name: str, served_name: str | None, asked: str | None) -> bool:
-    """Whether a request for `asked` is for this model: no name, its name, or the name that clients default to."""
-    return asked is None or asked in {card_name, served_name, ALIAS}
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What a runtime's one model is called: `served` instead of the card's own name, and `aliases` beside it."""
+
+    served: str | None = None
+    aliases: tuple[str, ...] = ()
+
+    def public(self, card_name: str) -> str:
+        """The name in answers and listings."""
+        return self.served or card_name
+
+    def owns(self, card_name: str, asked: str | None) -> bool:
+        """Whether a request for `asked` is for this model: no name, any of its names, or the one clients default to."""
+        return asked is None or asked in {card_name, self.served, ALIAS, *self.aliases}
 
 
-def models_body(model: Model | None, served_name: str | None, max_body_bytes: int) -> dict[str, Any]:
+def models_body(model: Model | None, names: Names, max_body_bytes: int) -> dict[str, Any]:
     """Both listing shapes; empty while the model loads."""
-    cards = [] if model is None else [_card(model, served_name or model.card.name)]
+    cards = [] if model is None else [card_body(model, names)]
+    limits = {"max_request_bytes": max_body_bytes}
+    if model is not None:
+        limits["max_bundle_tasks"] = model.card.limits.max_questions
     return {
         "object": "list",
         "api_version": API_VERSION,
-        "limits": {"max_request_bytes": max_body_bytes},
+        "limits": limits,
         "data": cards,
         "models": [
             {"name": card["id"], "description": card["description"], "release_date": card["released"]} for card in cards
@@ -30,11 +45,20 @@ def models_body(model: Model | None, served_name: str | None, max_body_bytes: in
     }
 
 
-def _card(model: Model, name: str) -> dict[str, Any]:
+def systemone_models_body(model: Model | None, names: Names) -> dict[str, Any]:
+    """The listing of the public listener's shape; nothing is routed here, the one model answers."""
+    entries = [] if model is None else [names.public(model.card.name)]
+    data = [{"id": name, "object": "model", "api": "systemone", "routing": False} for name in entries]
+    return {"object": "list", "data": data}
+
+
+def card_body(model: Model, names: Names) -> dict[str, Any]:
+    """The card of what is served, as other routers read it."""
     card, limits = model.card, model.card.limits
     asked = card.capabilities()
     return {
-        "id": name,
+        "id": names.public(card.name),
+        "aliases": sorted({ALIAS, *names.aliases}),
         "object": "model",
         "created": int(datetime.fromisoformat(card.released).replace(tzinfo=UTC).timestamp()),
         "owned_by": "pointsman",

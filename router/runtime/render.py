@@ -2,15 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from router.questions import ChoiceAnswer, NoulAnswer, ScoreAnswer, SetAnswer, SpanAnswer
 
-from .asking import Answered, Failure
+from .asking import Answered, Failure, FailureCode
 from .body import Posed
 
 Results = Mapping[str, Answered | Failure]
+
+
+def sound(result: Answered | Failure) -> Answered | Failure:
+    """The result, or a failure when a number in it is not one: JSON has no NaN, and clients must never see it."""
+    if isinstance(result, Failure) or all(map(math.isfinite, _numbers(result.answer))):
+        return result
+    return Failure(FailureCode.INVALID_MODEL_OUTPUT, "the model's output is not a number")
+
+
+def _numbers(answer: Any) -> Iterable[float]:
+    if isinstance(answer, NoulAnswer):
+        return (answer.probability,)
+    if isinstance(answer, ChoiceAnswer):
+        return (answer.confidence, *answer.probabilities.values())
+    if isinstance(answer, ScoreAnswer):
+        return (answer.score, answer.confidence, *answer.probabilities)
+    if isinstance(answer, SetAnswer):
+        return answer.probabilities.values()
+    if isinstance(answer, SpanAnswer):
+        return (answer.word_probability, *(span.probability for span in answer.spans))
+    return ()
 
 
 def render_answers(questions: Mapping[str, Posed], results: Results) -> dict[str, Any]:

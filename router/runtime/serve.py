@@ -14,20 +14,35 @@ import os
 import signal
 import socket
 import stat
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import uvloop
 from aiohttp import web
 
+from .keys import Keys, refuse_open
+from .listing import Names
 from .model import Model, load_model
-from .server import RUNNER_OPTIONS, Server
+from .server import MAX_BODY_BYTES, RUNNER_OPTIONS, Server
 
 log = logging.getLogger("pointsman.runtime")
 
 PARENT_PID = "POINTSMAN_PARENT_PID"
 _PR_SET_PDEATHSIG = 1
 _GRACE_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """Who is answered, under which names, and how much one request may bring.
+
+    `insecure` lets everybody in at an address that others reach.
+    """
+
+    names: Names = field(default_factory=Names)
+    keys: Keys = field(default_factory=Keys)
+    insecure: bool = False
+    max_body_bytes: int = MAX_BODY_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,25 +63,30 @@ def serve(
     host: str | None = None,
     port: int | None = None,
     uds: str | None = None,
-    served_name: str | None = None,
+    admission: Admission | None = None,
     device: str = "auto",
     nice: int = 10,
     parent_pid: int | None = None,
 ) -> None:
     """Serve an artifact until SIGTERM or SIGINT; blocks. Requests in flight get five seconds to finish.
 
-    Exactly one of `uds` and `port` is given (`host` defaults to 127.0.0.1). `nice` lowers this process's priority, so
-    that inference never starves the gateway. With `parent_pid` (or POINTSMAN_PARENT_PID) it ends with that process.
-    Raises ArtifactError, DeviceError, or OSError when the address cannot be had; ValueError for arguments.
+    Exactly one of `uds` and `port` is given (`host` defaults to 127.0.0.1). An address that others reach needs keys in
+    `admission`, or its `insecure`. `nice` lowers this process's priority, so that inference never starves the gateway.
+    With `parent_pid` (or POINTSMAN_PARENT_PID) it ends with that process.
+    Raises ArtifactError, DeviceError, or OSError when the address cannot be had; ValueError for arguments, of which
+    KeyFault for a public address without keys.
     """
     if (uds is None) == (port is None):
         raise ValueError("give exactly one of uds and port")
     address = Address(uds, host or "127.0.0.1", port or 0)
+    admission = admission or Admission()
+    if uds is None:
+        refuse_open(address.host, admission.keys, insecure=admission.insecure)
     die_with_parent(parent_pid if parent_pid is not None else _parent_from_environment())
     if nice:
         os.nice(nice)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_serve(artifact, address, served_name, device))
+        runner.run(_serve(artifact, address, Server(admission.names, admission.keys, admission.max_body_bytes), device))
 
 
 def die_with_parent(parent_pid: int | None) -> None:
@@ -86,12 +106,11 @@ def _parent_from_environment() -> int | None:
     return int(value) if value.isdecimal() else None
 
 
-async def _serve(artifact: str, address: Address, served_name: str | None, device: str) -> None:
+async def _serve(artifact: str, address: Address, server: Server, device: str) -> None:
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
-    server = Server(served_name)
     runner = web.AppRunner(server.app(), access_log=None, shutdown_timeout=_GRACE_S, **RUNNER_OPTIONS)
     await runner.setup()
     sock = bind(address)

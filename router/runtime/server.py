@@ -1,150 +1,168 @@
-"""The runtime's HTTP face: System One over a Unix socket or TCP.
+"""The runtime's HTTP face: System One and OpenAI decisions over a Unix socket or TCP.
 
-    POST /v1/systemone, /v1/decisions   answer questions about states
-    GET  /v1/models                     the card, in both listing shapes
-    GET  /health                        200 once the model has answered a warm-up question, else 503
-    GET  /health/live                   200 while the process serves
-    GET  /metrics                       Prometheus text
+    POST /v1/systemone            answer questions about states
+    POST /v1/systemone/batches    the same questions about many states
+    POST /v1/decisions            either dialect, told apart by the body
+    GET  /v1/models, /v1/models/{model}, /v1/systemone/models
+    GET  /health                  200 once the model has answered a warm-up question, else 503
+    GET  /health/live             200 while the process serves
+    GET  /metrics                 Prometheus text
+    GET  /openapi.json            this, for machines
 
-Error bodies carry `detail` for System One clients and `error` for everybody else (rulings, "Error bodies"). Neither
-errors nor logs repeat request text.
+Neither errors nor logs repeat request text.
 """
 
 from __future__ import annotations
 
-import asyncio
-import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 
-import orjson
 from aiohttp import web
 
 from .asking import Failure, FailureCode
-from .body import BadBody, Body, parse_json, read_body
-from .encoding import BadEncoding, TooLarge, decode
+from .assets import UnreferencedAsset
+from .batch_body import read_batch
+from .body import BadBody, Loc, Unsupported
+from .encoding import BadEncoding, TooLarge
 from .errors import Overloaded, Unready
-from .listing import models_body, owns
+from .inquiry import Inquiry, read_systemone
+from .keys import Keys
+from .listing import Names, card_body, models_body, systemone_models_body
 from .metrics import CONTENT_TYPE
+from .middleware import around
 from .model import Asking, Model
-from .render import render_block
-
-log = logging.getLogger("pointsman.runtime")
+from .openai_body import is_openai_form, read_decisions
+from .openapi import document
+from .receive import TooSlow, receive
+from .render import sound
+from .replies import invalid, problem, reply, unanswered
 
 RUNNER_OPTIONS: dict[str, Any] = {"auto_decompress": False, "handler_cancellation": True}
 """For the server under the application: bodies are decoded here, within the limit; a client that left costs nothing."""
 
 MAX_BODY_BYTES = 8 * 1024 * 1024
-RETRY_AFTER_S = "1"
-_OFF_LOOP_BYTES = 65_536
+SDK_HEADER = "X-TypeSafe-SDK"
+"""Sent by the official System One clients, which cannot read a response in which one question failed."""
+
 _REFUSALS: dict[type[Exception], tuple[int, str, str]] = {
     web.HTTPRequestEntityTooLarge: (413, "request_too_large", "the body is too large"),
     TooLarge: (413, "request_too_large", "the body is too large once it is decoded"),
     BadEncoding: (415, "unsupported_encoding", "the body is not in a content encoding known here: gzip, zstd"),
+    UnreferencedAsset: (400, "unreferenced_asset", "an asset is not referred to by any text of the request"),
+    TooSlow: (408, "request_timeout", "the body did not arrive in time"),
     Overloaded: (429, "overloaded", "too many requests are waiting"),
     Unready: (503, "not_ready", "the model is not ready"),
 }
+
+Reader = Callable[[Any, int], Inquiry]
 
 
 class Server:
     """Handlers over a model that may still be loading (`model` None)."""
 
-    def __init__(self, served_name: str | None = None, max_body_bytes: int = MAX_BODY_BYTES) -> None:
-        """`served_name` replaces the card's name for clients."""
+    def __init__(
+        self, names: Names | None = None, keys: Keys | None = None, max_body_bytes: int = MAX_BODY_BYTES
+    ) -> None:
+        """`names` are what clients may call the model; with `keys`, only who has one is answered."""
         self.model: Model | None = None
-        self.served_name = served_name
+        self._names = names or Names()
+        self._keys = keys or Keys()
         self._max_body = max_body_bytes
 
     def app(self) -> web.Application:
         """The application with its routes."""
-        app = web.Application(client_max_size=self._max_body, middlewares=[_errors])
-        app.router.add_post("/v1/systemone", self.answer)
-        app.router.add_post("/v1/decisions", self.answer)
+        app = web.Application(client_max_size=self._max_body, middlewares=[around(self._keys)])
+        app.router.add_post("/v1/systemone", self.systemone)
+        app.router.add_post("/v1/systemone/batches", self.batches)
+        app.router.add_post("/v1/decisions", self.decisions)
         app.router.add_get("/v1/models", self.models)
+        app.router.add_get("/v1/models/{model}", self.one_model)
+        app.router.add_get("/v1/systemone/models", self.systemone_models)
         app.router.add_get("/health", self.health)
         app.router.add_get("/health/live", self.live)
         app.router.add_get("/metrics", self.metrics)
+        app.router.add_get("/openapi.json", self.openapi)
         return app
 
-    def name(self, model: Model) -> str:
-        """The name that clients know the model by."""
-        return self.served_name or model.card.name
-
-    async def answer(self, request: web.Request) -> web.Response:
+    async def systemone(self, request: web.Request) -> web.Response:
         """Answer a System One body."""
-        response = await self._answer(request)
+        return await self._counted(request, read_systemone)
+
+    async def batches(self, request: web.Request) -> web.Response:
+        """Answer the same questions about many states."""
+        return await self._counted(request, read_batch)
+
+    async def decisions(self, request: web.Request) -> web.Response:
+        """Answer an OpenAI body, or a System One one."""
+        return await self._counted(request, _read_either)
+
+    async def _counted(self, request: web.Request, read: Reader) -> web.Response:
+        response = await self._answer(request, read)
         if self.model is not None:
             self.model.metrics.request(response.status)
         return response
 
-    async def _answer(self, request: web.Request) -> web.Response:
+    async def _answer(self, request: web.Request, read: Reader) -> web.Response:
         arrived = time.monotonic()
         model = self.model
         try:
             if model is None:
                 raise Unready
-            body = await self._read(request, model)
-            if not owns(model.card.name, self.served_name, body.model):
+            most = model.card.limits.max_questions
+            inquiry = await receive(request, self._max_body, lambda data: read(data, most))
+            body = inquiry.body
+            if not self._names.owns(model.card.name, body.model):
                 return problem(404, "model_not_found", "this runtime does not serve that model")
-            deadline = None if body.deadline_ms is None else arrived + body.deadline_ms / 1000
-            asking = await model.ask(body, deadline)
+            asking = await model.ask(body, None if body.deadline_ms is None else arrived + body.deadline_ms / 1000)
         except BadBody as error:
             return invalid(error)
+        except Unsupported as error:
+            name = self._names.public(model.card.name) if model else ""
+            return problem(400, "unsupported_capability", f"{name} lacks {', '.join(error.needs)} (card)")
         except tuple(_REFUSALS) as error:
-            status, code, message = _REFUSALS[type(error)]
-            return problem(status, code, message, {"Retry-After": RETRY_AFTER_S} if status in (429, 503) else None)
-        return self._respond(model, body, asking)
+            return problem(*_REFUSALS[type(error)])
+        return self._respond(model, inquiry, asking, drop_in=SDK_HEADER in request.headers)
 
-    async def _read(self, request: web.Request, model: Model) -> Body:
-        data = decode(await request.read(), request.headers.getall("Content-Encoding", []), self._max_body)
-
-        def parse() -> Body:
-            return read_body(parse_json(data), model.card.limits.max_questions)
-
-        return parse() if len(data) < _OFF_LOOP_BYTES else await asyncio.to_thread(parse)
-
-    def _respond(self, model: Model, body: Body, asking: Asking) -> web.Response:
-        results = [result for outcome in asking.outcomes for result in outcome.results.values()]
-        for block, outcome in zip(body.blocks, asking.outcomes, strict=True):
-            for name, posed in block.questions.items():
-                model.metrics.question(posed.asked.question.type.value, outcome.results[name])
-        if all(isinstance(result, Failure) and result.code is FailureCode.INVALID_QUESTION for result in results):
-            return unanswerable(body, asking)
-        name = self.name(model)
-        outcomes = iter(asking.outcomes)
-        content: dict[str, Any] = {"model": name, "answers": {}, "usage": _usage(0)}
-        if body.main is not None:
-            outcome = next(outcomes)
-            content |= render_block(body.main.questions, outcome.results)
-            content["usage"] = _usage(outcome.input_tokens)
-        if body.states:
-            content["states"] = {
-                state: {
-                    "model": name,
-                    **render_block(block.questions, outcome.results),
-                    "usage": _usage(outcome.input_tokens),
-                }
-                for (state, block), outcome in zip(body.states.items(), outcomes, strict=True)
-            }
+    def _respond(self, model: Model, inquiry: Inquiry, asking: Asking, *, drop_in: bool) -> web.Response:
+        failures, count = _settle(model, inquiry, asking)
+        theirs = all(failure.code is FailureCode.INVALID_QUESTION for _, failure in failures)
+        all_failed = len(failures) == count
+        if failures and ((all_failed and (theirs or not inquiry.names_failures)) or drop_in):
+            return unanswered(failures)
+        content = inquiry.content(self._names.public(model.card.name), asking.outcomes)
         queue_ms, compute_ms = round(asking.queue_s * 1000, 3), round(asking.compute_s * 1000, 3)
-        if body.return_meta:
-            content["meta"] = {
-                "model_id": name,
-                "revision": model.card.version,
-                "model_sha256": model.sha256,
-                "numerics": model.card.precision,
-                "engine": model.engine.version,
-                "accelerator": model.engine.device.partition(":")[0],
-                "device": model.engine.device,
-                "queue_ms": queue_ms,
-                "compute_ms": compute_ms,
-            }
+        if inquiry.body.return_meta:
+            content["meta"] = self._meta(model) | {"queue_ms": queue_ms, "compute_ms": compute_ms}
+            if inquiry.body.ignored:
+                content["meta"]["ignored_fields"] = list(inquiry.body.ignored)
         return reply(200, content, {"Server-Timing": f"queue;dur={queue_ms}, compute;dur={compute_ms}"})
 
+    def _meta(self, model: Model) -> dict[str, Any]:
+        return {
+            "model_id": self._names.public(model.card.name),
+            "revision": model.card.version,
+            "model_sha256": model.sha256,
+            "numerics": model.card.precision,
+            "engine": model.engine.version,
+            "accelerator": model.engine.device.partition(":")[0],
+            "device": model.engine.device,
+        }
+
     async def models(self, _request: web.Request) -> web.Response:
-        """The card of what is served."""
-        return reply(200, models_body(self.model, self.served_name, self._max_body))
+        """The card of what is served, in both listing shapes."""
+        return reply(200, models_body(self.model, self._names, self._max_body))
+
+    async def one_model(self, request: web.Request) -> web.Response:
+        """The card by one of its names."""
+        model = self.model
+        if model is None or not self._names.owns(model.card.name, request.match_info["model"]):
+            return problem(404, "model_not_found", "this runtime does not serve that model")
+        return reply(200, card_body(model, self._names))
+
+    async def systemone_models(self, _request: web.Request) -> web.Response:
+        """Names only, as a public listener lists them."""
+        return reply(200, systemone_models_body(self.model, self._names))
 
     async def health(self, _request: web.Request) -> web.Response:
         """Readiness."""
@@ -160,71 +178,24 @@ class Server:
         text = b"" if self.model is None else self.model.metrics.exposition()
         return web.Response(body=text, headers={"Content-Type": CONTENT_TYPE})
 
-
-def reply(status: int, content: dict[str, Any], headers: dict[str, str] | None = None) -> web.Response:
-    """A JSON response that no cache keeps."""
-    base = {"Content-Type": "application/json", "Cache-Control": "no-store"}
-    return web.Response(status=status, body=orjson.dumps(content), headers=base | (headers or {}))
+    async def openapi(self, _request: web.Request) -> web.Response:
+        """The description of all of this."""
+        return reply(200, document(keyed=bool(self._keys)))
 
 
-def problem(status: int, code: str, message: str, headers: dict[str, str] | None = None) -> web.Response:
-    """A refused request: `detail` as text, `code`, and `error`."""
-    error = {"code": code, "type": "systemone_error", "message": message}
-    return reply(status, {"detail": message, "code": code, "error": error}, headers)
+def _read_either(data: Any, max_questions: int) -> Inquiry:
+    return read_decisions(data, max_questions) if is_openai_form(data) else read_systemone(data, max_questions)
 
 
-def invalid(error: BadBody) -> web.Response:
-    """A body that is not a valid request: every problem in `detail`."""
-    detail = [{"loc": list(p.loc), "msg": p.msg, "type": p.type} for p in error.problems]
-    first = error.problems[0]
-    message = f"{'.'.join(str(part) for part in first.loc if part != 'body') or 'body'}: {first.msg}"
-    content = {"detail": detail, "error": {"code": "invalid_request", "type": "systemone_error", "message": message}}
-    return reply(400 if error.malformed else 422, content)
-
-
-def unanswerable(body: Body, asking: Asking) -> web.Response:
-    """A request in which this model can answer no question at all."""
-    detail: list[dict[str, Any]] = []
-    names = [*([("body",)] if body.main else []), *(("body", "states", name[:64]) for name in body.states)]
-    for loc, outcome in zip(names, asking.outcomes, strict=True):
-        for name, result in outcome.results.items():
+def _settle(model: Model, inquiry: Inquiry, asking: Asking) -> tuple[list[tuple[Loc, Failure]], int]:
+    """Make sure of every result and count it. Returns the failures with their places, and the number of results."""
+    failures: list[tuple[Loc, Failure]] = []
+    count = 0
+    for index, (block, outcome) in enumerate(zip(inquiry.body.blocks, asking.outcomes, strict=True)):
+        for name, posed in block.questions.items():
+            count += 1
+            result = outcome.results[name] = sound(outcome.results[name])
+            model.metrics.question(posed.asked.question.type.value, result)
             if isinstance(result, Failure):
-                detail.append({"loc": [*loc, "questions", name[:64]], "msg": result.message, "type": result.code.value})
-    message = detail[0]["msg"] if detail else "no question"
-    error = {"code": "invalid_request", "type": "systemone_error", "message": message}
-    return reply(422, {"detail": detail, "error": error})
-
-
-def _usage(tokens: int) -> dict[str, int]:
-    return {"input_tokens": tokens, "output_tokens": 0}
-
-
-@web.middleware
-async def _errors(
-    request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
-) -> web.StreamResponse:
-    """Errors of the framework and our own faults, in our form; the traceback is logged by type only."""
-    try:
-        return await handler(request)
-    except web.HTTPException as error:
-        if error.status < 400:
-            raise
-        code = {404: "not_found", 405: "method_not_allowed", 413: "request_too_large"}.get(error.status, "bad_request")
-        allow = {"Allow": error.headers["Allow"]} if "Allow" in error.headers else None
-        return problem(error.status, code, error.reason, allow)
-    except asyncio.CancelledError:
-        raise
-    except Exception as error:
-        place = _place(error)
-        log.error("internal error %s at %s", type(error).__name__, place)
-        return problem(500, "internal_error", "the runtime failed on this request")
-
-
-def _place(error: BaseException) -> str:
-    """File and line of the deepest frame: enough to find a bug, without values that may be request text."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    if trace is None:
-        return "unknown"
-    return f"{trace.tb_frame.f_code.co_filename.rpartition('/')[2]}:{trace.tb_lineno}"
+                failures.append((inquiry.place(index, name), result))
+    return failures, count

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from router.questions import Option, QuestionType, SpanHead
-from router.runtime.body import BadBody, parse_json, read_body, read_questions
+from router.runtime.body import BadBody, Unsupported, read_body, read_questions
 from router.runtime.encoding import BadEncoding, TooLarge, decode
+from router.runtime.json_text import parse_json
 
 NOUL = {"type": "noul", "instructions": "Is it?"}
 ASKED = {"state": "x", "questions": {"q": NOUL}}
@@ -86,8 +87,6 @@ def test_structured_instructions_become_json() -> None:
         ({"state": "x", "questions": {}}, ("body", "questions")),
         ({"state": "x", "questions": [NOUL]}, ("body", "questions")),
         ({"state": "x", "questions": {" ": NOUL}}, ("body", "questions", " ")),
-        (ASKED | {"seed": 1}, ("body", "seed")),
-        (ASKED | {"images": []}, ("body", "images")),
         (ASKED | {"model": ""}, ("body", "model")),
         (ASKED | {"options": []}, ("body", "options")),
         (ASKED | {"options": {"deadline_ms": 0}}, ("body", "options", "deadline_ms")),
@@ -100,7 +99,6 @@ def test_structured_instructions_become_json() -> None:
         (ASKED | {"states": {}}, ("body", "states")),
         ({"states": {"a": {"state": "x"}}}, ("body", "states", "a", "questions")),
         ({"states": {"a": {"state": "x", "questions": {"q": NOUL}, "extra": 1}}}, ("body", "states", "a", "extra")),
-        ({"input": "x", "questions": [NOUL]}, ("body", "input")),
     ],
 )
 def test_a_bad_body_is_refused_with_the_place(data: Any, loc: tuple[str, ...]) -> None:
@@ -150,6 +148,25 @@ def test_a_bad_body_is_refused_with_the_place(data: Any, loc: tuple[str, ...]) -
 )
 def test_a_bad_question_is_refused_with_the_place(question: Any, loc: tuple[str | int, ...]) -> None:
     assert question_problem(question) == loc
+
+
+def test_fields_of_the_body_that_nobody_knows_are_passed_over_and_named() -> None:
+    assert read_body(ASKED | {"seed": 1, "x_trace": "t"}).ignored == ("seed", "x_trace")
+
+
+@pytest.mark.parametrize(
+    ("media", "needs"),
+    [
+        ({"images": []}, ("image",)),
+        ({"assets": {"a": {}}, "videos": ["v"], "images": ["i"]}, ("image", "video")),
+        ({"audio": ["a"]}, ("audio",)),
+    ],
+)
+def test_what_a_text_model_cannot_read_is_named(media: dict[str, Any], needs: tuple[str, ...]) -> None:
+    with pytest.raises(Unsupported) as caught:
+        read_body(ASKED | media)
+    assert caught.value.needs == needs
+    assert read_body(ASKED | dict.fromkeys(media)).ignored == ()
 
 
 def test_every_problem_is_told_at_once_and_none_repeats_text() -> None:

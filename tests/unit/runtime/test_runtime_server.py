@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
+from router.runtime.listing import Names
 from router.runtime.model import Model, load_model
 from router.runtime.scheduler import Bounds
 from router.runtime.server import RUNNER_OPTIONS, Server
@@ -30,7 +31,7 @@ async def started(server: Server) -> TestServer:
 
 @pytest.fixture
 async def client(tiny_model: Model) -> AsyncIterator[Client]:
-    server = Server("served")
+    server = Server(Names("served", ("other-name",)))
     server.model = tiny_model
     async with TestClient(await started(server)) as client:
         yield client
@@ -73,7 +74,7 @@ async def test_meta_and_extras_come_only_when_there_are_any(client: Client) -> N
     assert set(got) == {"model", "answers", "usage"}
 
 
-@pytest.mark.parametrize("model", [None, "served", "tiny", "jev-latest"])
+@pytest.mark.parametrize("model", [None, "served", "tiny", "jev-latest", "other-name"])
 async def test_names_that_a_lone_model_answers_to(client: Client, model: str | None) -> None:
     status, _ = await post(client, {"model": model, "state": "x", "questions": {"n": NOUL}})
     assert status == 200
