@@ -9,12 +9,13 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from router.acting.target import Target, foregone_targets
 from router.asking.asker import Asker
 from router.asking.fleet import Connections
 from router.asking.plan import StagePlan
 from router.asking.plan import prepare as prepare_stage
-from router.config.plan import Plan, Recipe
-from router.deciding.engine import CompiledRecipe, Outcome, decide
+from router.config.plan import ApiFormat, Plan, Recipe
+from router.deciding.engine import CompiledRecipe, decide
 from router.deciding.engine import prepare as prepare_recipe
 
 DEFAULT_SIGNAL_TIMEOUT_S = 45.0
@@ -25,18 +26,18 @@ DEFAULT_SIGNAL_TIMEOUT_S = 45.0
 class Policy:
     """One recipe: what it asks at the request stage and how it decides.
 
-    `foregone` is what a recipe without questions decides, which no request can change.
+    `foregone` holds what a recipe without questions comes to, by client format: no request can change it.
     """
 
     recipe: Recipe
     stage: StagePlan
     compiled: CompiledRecipe
-    foregone: Outcome | None
+    foregone: Mapping[ApiFormat, Target]
 
 
 def _policy(recipe: Recipe, plan: Plan) -> Policy:
     compiled = prepare_recipe(recipe)
-    foregone = None if recipe.questions else decide(compiled, {})
+    foregone = {} if recipe.questions else foregone_targets(plan, recipe.name, decide(compiled, {}))
     return Policy(recipe, prepare_stage(recipe.questions, plan.deployments), compiled, foregone)
 
 

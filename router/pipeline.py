@@ -14,10 +14,8 @@ import time
 from collections.abc import Callable, Mapping
 from types import TracebackType
 
-import msgspec
-
-from router.acting.selection import ALGORITHM, choose
-from router.config.plan import ApiFormat, ProviderModel
+from router.acting.target import Refused, Target, target_by_name, target_of
+from router.config.plan import ApiFormat
 from router.deciding.engine import Outcome, decide
 from router.generation import Generation, Policy
 from router.observe import Metrics
@@ -49,21 +47,6 @@ _FAULTS = {
     Fault.INTERNAL: ErrorCode.INTERNAL,
     Fault.DEADLINE: ErrorCode.DEADLINE,
 }
-
-
-class Refused(Exception):
-    """The request ends here with an error of ours."""
-
-    def __init__(self, code: ErrorCode) -> None:
-        super().__init__(code.value)
-        self.code = code
-
-
-class Target(msgspec.Struct, frozen=True):
-    """Where a request goes: the provider model, and what is told about the choice (keys of the dynamic metadata)."""
-
-    model: ProviderModel
-    told: Mapping[str, str]
 
 
 class Session:
@@ -178,46 +161,30 @@ class Pipeline:
             large = _is_large(plain, None)
             edited = await asyncio.to_thread(replace_model, plain, wanted) if large else replace_model(plain, wanted)
         return Forward(
-            model=target.model.name,
-            set_headers=_headers(surface, target.model.name, generation.plan.revision),
+            target.model.name,
+            _headers(surface, target.model.name, generation.plan.revision),
             # An edited body is forwarded as it reads, whatever coding the client's had.
-            remove_headers=("content-encoding",) if edited is not None and encoding else (),
-            body=edited,
-            metadata=target.told,
+            ("content-encoding",) if edited is not None and encoding else (),
+            edited,
+            target.told,
         )
 
     async def _target(self, generation: Generation, request: LlmRequest, wanted: ApiFormat) -> Target:
-        """Resolve the requested model: an entrypoint's recipe, or a provider model by its own name."""
+        """Resolve the requested model: an entrypoint's recipe decides, any other name stands for itself."""
         plan = generation.plan
         recipe = plan.entrypoints.get(request.model) if request.model else plan.default_entrypoint
-        if recipe is not None:
-            return await self._decide(generation, generation.policies[recipe], request, wanted)
-        if not request.model:
-            raise Refused(ErrorCode.MODEL_REQUIRED)
-        direct = plan.models.get(request.model)
-        if direct is None:
-            raise Refused(ErrorCode.MODEL_NOT_FOUND)
-        return Target(_speaking(direct, wanted), {"model": direct.name})
-
-    async def _decide(self, generation: Generation, policy: Policy, request: LlmRequest, wanted: ApiFormat) -> Target:
-        """Ask what the recipe reads, decide, and take the decision's candidate."""
-        plan, recipe = generation.plan, policy.recipe
-        outcome = policy.foregone or await self._judge(generation, policy, request)
-        if outcome.failed:
-            raise Refused(ErrorCode.DECISION_UNRESOLVED)
-        told = _told(recipe.name, outcome)
-        if outcome.selected is None:
-            if plan.default_model is None:
-                raise Refused(ErrorCode.NO_ROUTE)
-            model = _speaking(plan.models[plan.default_model], wanted)
-            return Target(model, told | {"model": model.name})
-        self._metrics.decided(recipe.name, outcome.selected.name)()
-        candidate = choose(outcome.selected, plan.models, wanted)
-        if candidate is None:
-            raise Refused(ErrorCode.NO_ELIGIBLE_MODEL)
-        return Target(plan.models[candidate.model], told | {"model": candidate.model, "algorithm": ALGORITHM})
+        if recipe is None:
+            return target_by_name(plan, request.model, wanted)
+        policy = generation.policies[recipe]
+        target = policy.foregone.get(wanted)
+        if target is None:
+            target = target_of(plan, recipe, await self._judge(generation, policy, request), wanted)
+        if target.decision is not None:
+            self._metrics.decided(recipe, target.decision)()
+        return target
 
     async def _judge(self, generation: Generation, policy: Policy, request: LlmRequest) -> Outcome:
+        """Ask what the recipe reads, and decide."""
         readings = read_all(policy.recipe.questions, await self._ask(generation, policy, request))
         started = self._clock()
         outcome = decide(policy.compiled, readings)
@@ -262,28 +229,8 @@ def _is_large(body: bytes, encoding: str | None) -> bool:
     return len(body) >= (LARGE_BODY if encoding is None else LARGE_BODY // INFLATES)
 
 
-def _speaking(model: ProviderModel, wanted: ApiFormat) -> ProviderModel:
-    """`model` itself; requests are not translated between formats, so one of another format is not eligible."""
-    if model.api_format is not wanted:
-        raise Refused(ErrorCode.NO_ELIGIBLE_MODEL)
-    return model
-
-
 def _headers(surface: Surface, model: str, revision: str) -> Mapping[str, str]:
     headers = {SELECTED_MODEL: model, PLAN: revision}
     if surface.rewritten:
         headers[":path"] = surface.path
     return headers
-
-
-def _told(recipe: str, outcome: Outcome) -> dict[str, str]:
-    told = {"recipe": recipe}
-    if outcome.selected is not None:
-        told["decision"] = outcome.selected.name
-    if outcome.confidence is not None:
-        told["confidence"] = f"{outcome.confidence:.4f}"
-    if outcome.matched_rules:
-        told["matched_decision_model"] = ",".join(outcome.matched_rules)
-    if outcome.applied:
-        told["applied_unknown_policy"] = ",".join(outcome.applied)
-    return told

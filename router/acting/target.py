@@ -1,0 +1,91 @@
+"""Where a request goes once it is decided, and what is told about it.
+
+Pure: what a recipe without questions comes to is worked out once, when its configuration is loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from router.acting.selection import ALGORITHM, choose
+from router.config.plan import ApiFormat, Plan, ProviderModel
+from router.deciding.engine import Outcome
+from router.wire.errors import ErrorCode
+
+
+class Refused(Exception):
+    """The request ends here with an error of ours."""
+
+    def __init__(self, code: ErrorCode) -> None:
+        super().__init__(code.value)
+        self.code = code
+
+
+class Target(msgspec.Struct, frozen=True):
+    """The provider model that answers, the decision that says so (None: no decision did), and what is told about it.
+
+    `told` holds keys of Envoy's dynamic metadata, from which it writes the `x-vsr-*` headers of the client's answer.
+    """
+
+    model: ProviderModel
+    decision: str | None
+    told: Mapping[str, str]
+
+
+def target_by_name(plan: Plan, name: str | None, wanted: ApiFormat) -> Target:
+    """The target of a client that asked for a provider model by its own name: no recipe has a say. Raises Refused."""
+    if not name:
+        raise Refused(ErrorCode.MODEL_REQUIRED)
+    model = plan.models.get(name)
+    if model is None:
+        raise Refused(ErrorCode.MODEL_NOT_FOUND)
+    return Target(_speaking(model, wanted), None, {"model": name})
+
+
+def target_of(plan: Plan, recipe: str, outcome: Outcome, wanted: ApiFormat) -> Target:
+    """What a recipe's outcome comes to for a client that speaks `wanted`. Raises Refused."""
+    if outcome.failed:
+        raise Refused(ErrorCode.DECISION_UNRESOLVED)
+    told = _told(recipe, outcome)
+    decision = outcome.selected
+    if decision is None:
+        if plan.default_model is None:
+            raise Refused(ErrorCode.NO_ROUTE)
+        model = _speaking(plan.models[plan.default_model], wanted)
+        return Target(model, None, told | {"model": model.name})
+    candidate = choose(decision, plan.models, wanted)
+    if candidate is None:
+        raise Refused(ErrorCode.NO_ELIGIBLE_MODEL)
+    told |= {"decision": decision.name, "model": candidate.model, "algorithm": ALGORITHM}
+    return Target(plan.models[candidate.model], decision.name, told)
+
+
+def foregone_targets(plan: Plan, recipe: str, outcome: Outcome) -> Mapping[ApiFormat, Target]:
+    """The targets of an outcome that no request can change, by client format; formats without one are left out."""
+    targets: dict[ApiFormat, Target] = {}
+    for wanted in ApiFormat:
+        try:
+            targets[wanted] = target_of(plan, recipe, outcome, wanted)
+        except Refused:
+            continue
+    return targets
+
+
+def _speaking(model: ProviderModel, wanted: ApiFormat) -> ProviderModel:
+    """`model` itself; requests are not translated between formats, so one of another format is not eligible."""
+    if model.api_format is not wanted:
+        raise Refused(ErrorCode.NO_ELIGIBLE_MODEL)
+    return model
+
+
+def _told(recipe: str, outcome: Outcome) -> dict[str, str]:
+    told = {"recipe": recipe}
+    if outcome.confidence is not None:
+        told["confidence"] = f"{outcome.confidence:.4f}"
+    if outcome.matched_rules:
+        told["matched_decision_model"] = ",".join(outcome.matched_rules)
+    if outcome.applied:
+        told["applied_unknown_policy"] = ",".join(outcome.applied)
+    return told
