@@ -167,7 +167,7 @@ def spare_backend(stack: Stack) -> Iterator[None]:
         stop(process)
 
 
-BAD = {
+BAD: dict[str, tuple[Callable[[str], str], str]] = {
     "syntax": (lambda text: changed(text, "version: v0.5", "version: [v0.5"), "pointsman.yaml:"),
     "unknown key": (lambda text: changed(text, "decisions:", "decisons:"), "decisions"),
     "dangling reference": (lambda text: changed(text, "[{model: coder}]", "[{model: codr}]"), "codr"),

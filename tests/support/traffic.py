@@ -183,9 +183,11 @@ class ThreadedModel:
 
     def call(self, what: Callable[[], None]) -> None:
         """Run something of the fake's on its own loop."""
-        done: Future[None] = Future()
-        self._loop.call_soon_threadsafe(lambda: done.set_result(what()))
-        done.result(5)
+
+        async def run() -> None:
+            what()
+
+        asyncio.run_coroutine_threadsafe(run(), self._loop).result(5)
 
     def close(self) -> None:
         self.stop()
