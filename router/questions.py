@@ -161,7 +161,9 @@ class Capabilities:
     """What a decision model can be asked, as its card says.
 
     `question_types` are those it answers for free questions (the operator's own words); `presets` maps a preset name to
-    the type, and `preset_labels` to the labels that its answer can hold. Lengths are in tokens.
+    the type, and `preset_labels` to the labels that its answer can hold. `preset_thresholds` are the calibrated ones.
+    `preset_parts` names the parts of a structured state that a preset is about: `user`, `answer`, or the two texts that
+    it compares. Lengths are in tokens. `sha256` identifies the model's files where they are at hand.
     """
 
     question_types: frozenset[QuestionType]
@@ -171,6 +173,11 @@ class Capabilities:
     validated_input_tokens: int | None = None
     max_options: int = 255
     max_labels: int = 255
+    preset_thresholds: Mapping[str, float] = field(default_factory=dict)
+    preset_parts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    modalities: tuple[str, ...] = ("text",)
+    licence: str | None = None
+    sha256: str | None = None
 
     @property
     def readable_tokens(self) -> int | None:

@@ -39,6 +39,7 @@ class Layout:
         width = max(row.tokens for row in rows)
         feed: dict[str, npt.NDArray[Any]] = {}
         for name, kind in self._inputs.items():
+            values: npt.NDArray[Any]
             if name == "input_ids":
                 values = np.full((len(rows), width), self._pad, dtype=kind)
                 for index, row in enumerate(rows):

@@ -73,9 +73,12 @@ class Graph:
 class Preset:
     """A question that the model defines: where its logits are and what they are called.
 
-    `raw` are the head's own labels in head order (for `span` without the outside class, which is class 0), `mapped` the
-    label of the answer that each becomes, None when it is dropped. Raw labels of one mapped label add up. `labels` are
-    the distinct labels an answer can hold, empty for `noul`. `reads` names the part of a structured state it is about.
+    `raw` are the head's own labels in head order, `mapped` the label of the answer that each becomes, None when it is
+    dropped. Raw labels of one mapped label add up. `labels` are the distinct labels an answer can hold, empty for
+    `noul`, whose raw labels map to `true` and `false`. `reads` names the part of a structured state it is about.
+
+    For `span`, `classes` says which of the raw labels each class of the head is (-1: outside) and `begins` which
+    classes begin a new span; `whole_words` widens what was found to whole words. `slice` is None for `span`.
     """
 
     name: str
@@ -89,6 +92,9 @@ class Preset:
     threshold: float | None
     reads: str
     pair: tuple[str, str] | None
+    classes: tuple[int, ...] = ()
+    begins: tuple[bool, ...] = ()
+    whole_words: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +127,54 @@ class CustomQuestions:
 
 
 @dataclass(frozen=True, slots=True)
+class MarkerRow:
+    """How a question is written before the state, with a marker before each option. Budgets are in tokens.
+
+    `question` is a template over {type} and {instructions}; `noul` are the texts of no and yes where a question has
+    none of its own; `kinds` are the numbers of the question types that the graph takes.
+    """
+
+    mask: int
+    head_tokens: int
+    option_tokens: int
+    question: str
+    noul: tuple[str, str]
+    kinds: Mapping[QuestionType, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Gliclass:
+    """Ids of the tokens that stand before each label and after the last, and whether labels come before the text."""
+
+    label: int
+    separator: int
+    prompt_first: bool
+    label_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Gliner:
+    """Ids of the tokens before each label and after the last; `mode` is `span` or `token`; lengths are in words."""
+
+    entity: int
+    separator: int
+    mode: str
+    max_width: int
+    max_words: int
+    label_tokens: int
+
+
+Settings = MarkerRow | Gliclass | Gliner
+"""What only one kind of adapter needs to know."""
+
+
+@dataclass(frozen=True, slots=True)
 class Card:
-    """A whole card. `released` is a date; `golden` cases are kept as written, to be compared with answers at load."""
+    """A whole card. `released` is a date; `golden` cases are kept as written, to be compared with answers at load.
+
+    `numerics` says whether an answer depends on what it was batched with (`batch_independent`, `batch_dependent`), or
+    that nobody has measured it (`unmeasured`).
+    """
 
     name: str
     version: str
@@ -139,20 +191,43 @@ class Card:
     presets: Mapping[str, Preset]
     custom: CustomQuestions | None
     temperature: Mapping[QuestionType, float]
+    temperature_by_options: Mapping[str, float]
     thresholds: Mapping[str, float]
     option_template: str
     precision: str
+    numerics: str
     golden: tuple[Mapping[str, Any], ...]
+    settings: Settings | None = None
 
-    def capabilities(self) -> Capabilities:
-        """What the model can be asked. Pair presets are left out: this form of the runtime does not ask them."""
-        asked = {name: preset for name, preset in self.presets.items() if preset.pair is None}
+    def scale(self, kind: QuestionType, options: int) -> float:
+        """The temperature of a free question: by its number of options where the card has that, else by its type."""
+        named = self.temperature_by_options.get(f"{kind.value}:{_bucket(options)}")
+        return named if named is not None else self.temperature.get(kind, 1.0)
+
+    def threshold(self, kind: QuestionType, preset: Preset | None, default: float = 0.5) -> float:
+        """What `set` and `span` select by when the question does not say."""
+        if preset is not None and preset.threshold is not None:
+            return preset.threshold
+        return self.thresholds.get(f"{kind.value}:*", default)
+
+    def capabilities(self, sha256: str | None = None) -> Capabilities:
+        """What the model can be asked; `sha256` is the artifact's identity where it is known."""
+        presets = self.presets.values()
         return Capabilities(
             question_types=self.question_types,
-            presets={name: preset.type for name, preset in asked.items()},
-            preset_labels={name: preset.labels for name, preset in asked.items() if preset.labels},
+            presets={preset.name: preset.type for preset in presets},
+            preset_labels={preset.name: preset.labels for preset in presets if preset.labels},
             max_input_tokens=self.limits.max_input_tokens,
             validated_input_tokens=self.limits.validated_input_tokens,
             max_options=self.limits.max_options,
             max_labels=self.limits.max_labels,
+            preset_thresholds={preset.name: preset.threshold for preset in presets if preset.threshold is not None},
+            preset_parts={preset.name: preset.pair or (preset.reads,) for preset in presets},
+            modalities=self.modalities,
+            licence=self.licence,
+            sha256=sha256,
         )
+
+
+def _bucket(options: int) -> str:
+    return "2" if options <= 2 else "3-5" if options <= 5 else "6-10" if options <= 10 else "11+"

@@ -12,12 +12,16 @@ from typing import Any
 
 from router.questions import QuestionType
 
-from .card import Affine, Card, CustomQuestions, Graph, Limits, Preset, Reading, Tensor, Tokens
+from .card import Affine, Card, CustomQuestions, Graph, Limits, Reading, Tensor, Tokens
+from .card_presets import read_preset
+from .card_settings import read_settings
 from .reading import Reader
 
 FORMAT = "decision-onnx/1"
 CARD_FILE = "decision.json"
-ADAPTERS = ("two_tower",)
+ADAPTERS = ("two_tower", "classifier", "marker_row", "gliclass", "gliner")
+NUMERICS = ("batch_independent", "batch_dependent", "unmeasured")
+_SIZES = ("2", "3-5", "6-10", "11+")
 _POOLS: Mapping[str, str] = {
     "noul": "max",
     "set": "max",
@@ -27,19 +31,24 @@ _POOLS: Mapping[str, str] = {
 }
 
 
-def parse_card(data: object, file: str = CARD_FILE) -> Card:
-    """Read a card from parsed JSON. Raises ArtifactError with file and key for anything missing, unknown or wrong."""
+def parse_card(data: object, file: str = CARD_FILE, *, golden: bool = True) -> Card:
+    """Read a card from parsed JSON. Raises ArtifactError with file and key for anything missing, unknown or wrong.
+
+    `golden` False lets a card without golden cases pass: one that was derived from a public contract's own files.
+    """
     top = Reader(file, data)
     top.one_of("format", (FORMAT,))
+    adapter = top.one_of("adapter", ADAPTERS)
     types = _types(top, "question_types")
     calibration = top.section("calibration")
-    temperature = {QuestionType(k): v for k, v in calibration.numbers("temperature", {}).items()}
+    temperature = _temperatures(calibration)
+    by_options = _by_options(calibration)
     thresholds = calibration.numbers("thresholds", {})
     calibration.flag("fitted", False)
     calibration.done()
     graphs = {name: _graph(name, top.section("graphs").section(name)) for name in top.section("graphs")}
     presets = {
-        name: _preset(name, top.section("presets").section(name), temperature, thresholds)
+        name: read_preset(name, top.section("presets").section(name), temperature, thresholds)
         for name in top.section("presets", {})
     }
     card = Card(
@@ -48,7 +57,7 @@ def parse_card(data: object, file: str = CARD_FILE) -> Card:
         released=_date(top, "released"),
         licence=top.text("licence"),
         quality=top.one_of("quality", ("experimental", "evaluated"), "experimental"),
-        adapter=top.one_of("adapter", ADAPTERS),
+        adapter=adapter,
         question_types=types,
         modalities=top.texts("modalities", ["text"]),
         limits=_limits(top.section("limits")),
@@ -58,10 +67,13 @@ def parse_card(data: object, file: str = CARD_FILE) -> Card:
         presets=presets,
         custom=_custom(top.section("custom_questions")) if "custom_questions" in top else None,
         temperature=temperature,
+        temperature_by_options=by_options,
         thresholds=thresholds,
         option_template=top.text("option_template", "{key}: {description}"),
         precision=top.text("precision", "fp32"),
-        golden=_golden(top),
+        numerics=top.one_of("numerics", NUMERICS, "unmeasured"),
+        golden=_golden(top, needed=golden),
+        settings=read_settings(top, adapter),
     )
     for free in ("eval", "notes"):
         top.raw(free, None)
@@ -77,6 +89,29 @@ def _types(section: Reader, key: str) -> frozenset[QuestionType]:
         if name not in known:
             raise section.fail(key, f"holds {name!r}; question types are {', '.join(sorted(known))}")
     return frozenset(QuestionType(name) for name in names)
+
+
+def _temperatures(calibration: Reader) -> dict[QuestionType, float]:
+    section = calibration.section("temperature", {})
+    known = {kind.value for kind in QuestionType}
+    for name in section:
+        if name not in known:
+            raise section.fail(name, "is not a question type")
+        if section.number(name) <= 0:
+            raise section.fail(name, "must be above 0")
+    return {QuestionType(name): section.number(name) for name in section}
+
+
+def _by_options(calibration: Reader) -> dict[str, float]:
+    """Temperatures by `<type>:<number of options>`, where the numbers come in four groups."""
+    section = calibration.section("temperature_by_options", {})
+    known = {f"{kind.value}:{size}" for kind in QuestionType for size in _SIZES}
+    for name in section:
+        if name not in known:
+            raise section.fail(name, f"must be <type>:<{' | '.join(_SIZES)}>")
+        if section.number(name) <= 0:
+            raise section.fail(name, "must be above 0")
+    return {name: section.number(name) for name in section}
 
 
 def _date(section: Reader, key: str) -> str:
@@ -141,66 +176,10 @@ def _tensors(section: Reader, key: str) -> tuple[Tensor, ...]:
         shape = item.raw("shape")
         if not isinstance(shape, list) or not all(isinstance(side, int | str) for side in shape):
             raise item.fail("shape", "must be a list of numbers and names")
-        tensors.append(Tensor(item.text("name"), item.text("type"), tuple(shape)))
+        optional = item.flag("optional", False)
+        tensors.append(Tensor(item.text("name"), item.text("type"), tuple(shape), optional))
         item.done()
     return tuple(tensors)
-
-
-def _preset(
-    name: str, section: Reader, temperature: Mapping[QuestionType, float], thresholds: Mapping[str, float]
-) -> Preset:
-    kind = QuestionType(section.one_of("type", ("noul", "choice", "score", "span")))
-    raw = section.texts("labels" if kind is QuestionType.SPAN else "options")
-    mapped = _mapped(section, raw, "drop" if kind is QuestionType.SPAN else "other")
-    slice_ = _slice(section, raw) if kind is not QuestionType.SPAN else None
-    if kind is QuestionType.NOUL and raw != ("false", "true"):
-        raise section.fail("options", 'of a noul must be ["false", "true"]')
-    if kind is not QuestionType.SPAN and None in mapped:
-        raise section.fail("unmapped", "only a span can drop labels: the probabilities of a choice must sum to 1")
-    own = section.number("threshold") if "threshold" in section else thresholds.get(name)
-    pair = (section.text("u"), section.text("v")) if "u" in section else None
-    preset = Preset(
-        name=name,
-        type=kind,
-        head=section.text("head"),
-        slice=slice_,
-        raw=raw,
-        mapped=mapped,
-        labels=() if kind is QuestionType.NOUL else tuple(dict.fromkeys(m for m in mapped if m is not None)),
-        temperature=section.number("temperature", temperature.get(kind, 1.0)),
-        threshold=own,
-        reads=section.one_of("reads", ("user", "answer"), "user"),
-        pair=pair,
-    )
-    for free in ("cannot_give", "quality"):
-        section.raw(free, None)
-    section.done()
-    return preset
-
-
-def _mapped(section: Reader, raw: tuple[str, ...], default: str) -> tuple[str | None, ...]:
-    """The label each raw label becomes; null goes to `other` or is dropped, as `unmapped` says."""
-    rest = None if section.one_of("unmapped", ("other", "drop"), default) == "drop" else "other"
-    if "label_map" not in section:
-        return tuple(raw)
-    table = section.section("label_map")
-    mapped: list[str | None] = []
-    for label in raw:
-        value = table.raw(label, None)
-        if value is not None and not isinstance(value, str):
-            raise table.fail(label, "must be a label or null")
-        mapped.append(rest if value is None else value)
-    table.done()
-    return tuple(mapped)
-
-
-def _slice(section: Reader, raw: tuple[str, ...]) -> tuple[int, int]:
-    bounds = section.raw("slice")
-    if not isinstance(bounds, list) or len(bounds) != 2 or not all(isinstance(side, int) for side in bounds):
-        raise section.fail("slice", "must be [first, last + 1]")
-    if bounds[1] - bounds[0] != len(raw) or bounds[0] < 0:
-        raise section.fail("slice", f"must span the {len(raw)} options")
-    return bounds[0], bounds[1]
 
 
 def _custom(section: Reader) -> CustomQuestions:
@@ -239,10 +218,11 @@ def _custom(section: Reader) -> CustomQuestions:
     return custom
 
 
-def _golden(top: Reader) -> tuple[Mapping[str, Any], ...]:
+def _golden(top: Reader, *, needed: bool) -> tuple[Mapping[str, Any], ...]:
     cases = []
-    for case in top.sections("golden"):
-        case.text("state")
+    for case in top.sections("golden") if needed or "golden" in top else []:
+        if not case.raw("state") or not isinstance(case.raw("state"), str | dict):
+            raise case.fail("state", "must be a text or an object of texts, not empty")
         case.number("tolerance", 0.02)
         if not any(key in case for key in ("heads", "spans", "answers")):
             raise case.fail(None, "checks nothing: give heads, spans or answers")
@@ -252,7 +232,7 @@ def _golden(top: Reader) -> tuple[Mapping[str, Any], ...]:
         for key in ("heads", "spans", "answers", "questions"):
             case.raw(key, None)
         case.done()
-    if not cases:
+    if not cases and needed:
         raise top.fail("golden", "holds no case")
     return tuple(cases)
 
@@ -265,7 +245,29 @@ def _check(top: Reader, card: Card) -> None:
     for preset in card.presets.values():
         if preset.head not in outputs:
             raise top.fail(f"presets.{preset.name}.head", f"no graph has an output {preset.head!r}")
+    _check_types(top, card)
+    if card.reading.long == "window" and card.reading.window_tokens + 2 > card.limits.graph_tokens:
+        raise top.fail("reading.window.tokens", "does not fit limits.graph_tokens")
+
+
+_ANSWERED: Mapping[str, frozenset[QuestionType]] = {
+    "classifier": frozenset(),
+    "marker_row": frozenset({QuestionType.CHOICE, QuestionType.SCORE, QuestionType.NOUL}),
+    "gliclass": frozenset({QuestionType.SET, QuestionType.CHOICE, QuestionType.NOUL}),
+    "gliner": frozenset({QuestionType.SPAN}),
+}
+
+
+def _check_types(top: Reader, card: Card) -> None:
+    """The free question types are those that the adapter, or its rules for free questions, can answer."""
+    outputs = {tensor.name for graph in card.graphs.values() for tensor in graph.outputs}
     custom = card.custom
+    if card.adapter != "two_tower":
+        if custom is not None:
+            raise top.fail("custom_questions", f"has no effect with adapter {card.adapter}")
+        if missing := sorted(card.question_types - _ANSWERED[card.adapter]):
+            raise top.fail("question_types", f"{', '.join(missing)}: adapter {card.adapter} does not answer them")
+        return
     answered = {kind for kind in QuestionType if custom is not None and getattr(custom, kind.value) is not None}
     if missing := sorted(card.question_types - answered):
         raise top.fail(
@@ -274,5 +276,3 @@ def _check(top: Reader, card: Card) -> None:
     for name in (custom.embedding, custom.span_states) if custom else ():
         if name is not None and name not in outputs:
             raise top.fail("custom_questions", f"no graph has an output {name!r}")
-    if card.reading.long == "window" and card.reading.window_tokens + 2 > card.limits.graph_tokens:
-        raise top.fail("reading.window.tokens", "does not fit limits.graph_tokens")

@@ -6,32 +6,51 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from router.questions import Answer, NoulAnswer, QuestionType
+from router.questions import Answer, NoulAnswer, QuestionType, SetAnswer
 
 from .card import Preset
 from .rows import Raw
-from .scoring import Doubles, choice_answer, score_answer, softmax
+from .scoring import Doubles, choice_answer, score_answer, sigmoid, softmax
 from .spans import WindowScores
 
 
 def head_probabilities(preset: Preset, outputs: Sequence[Raw]) -> Doubles:
-    """Probabilities of a head's raw labels: of the highest window for noul, of the mean logits otherwise."""
+    """Probabilities of a head's raw labels.
+
+    For noul of the window where yes is most probable, for set of each label's highest window, else of the mean logits.
+    """
     first, last = preset.slice or (0, 0)
     logits = np.stack([row[preset.head][first:last] for row in outputs]).astype(np.float64) / preset.temperature
+    if preset.type is QuestionType.SET:
+        highest: Doubles = sigmoid(logits).max(axis=0)
+        return highest
     if preset.type is QuestionType.NOUL:
-        values = softmax(logits)
-        best: Doubles = values[int(values[:, 1].argmax())]
+        values = sigmoid(logits) if len(preset.raw) == 1 else softmax(logits)
+        best: Doubles = values[int(_yes(preset, values).argmax())]
         return best
     return softmax(logits.mean(axis=0))
 
 
-def preset_answer(preset: Preset, outputs: Sequence[Raw]) -> Answer:
-    """The typed answer of a head, in the labels of the answer."""
+def _yes(preset: Preset, values: Doubles) -> Doubles:
+    """P(yes) over the last side: the sum over all raw labels that mean yes."""
+    places = [place for place, label in enumerate(preset.mapped) if label == "true"]
+    total: Doubles = values[..., places].sum(axis=-1)
+    return total
+
+
+def preset_answer(preset: Preset, outputs: Sequence[Raw], threshold: float) -> Answer:
+    """The typed answer of a head, in the labels of the answer. `threshold` selects the labels of a set."""
     values = head_probabilities(preset, outputs)
     if preset.type is QuestionType.NOUL:
-        return NoulAnswer(float(values[1]))
+        return NoulAnswer(min(1.0, float(_yes(preset, values))))
     if preset.type is QuestionType.SCORE:
         return score_answer(list(values))
+    if preset.type is QuestionType.SET:
+        tops = dict.fromkeys(preset.labels, 0.0)
+        for label, value in zip(preset.mapped, values, strict=True):
+            if label is not None:
+                tops[label] = max(tops[label], float(value))
+        return SetAnswer(frozenset(label for label, p in tops.items() if p >= threshold), tops)
     sums = dict.fromkeys(preset.labels, 0.0)
     for label, value in zip(preset.mapped, values, strict=True):
         if label is not None:
@@ -42,12 +61,16 @@ def preset_answer(preset: Preset, outputs: Sequence[Raw]) -> Answer:
 def head_spans(
     preset: Preset, lead: int, cuts: Sequence[tuple[int, int]], outputs: Sequence[Raw]
 ) -> list[WindowScores]:
-    """Per-token probabilities of a span head, window by window; class 0 is outside.
+    """Per-token probabilities of a span head, window by window; classes of one label add up.
 
     `lead` special tokens stand before each window's text, and are left out like those after it.
     """
+    classes = np.array(preset.classes)
+    starters = np.array(preset.begins)
     scores = []
     for (start, end), row in zip(cuts, outputs, strict=True):
         values = softmax(row[preset.head][lead : lead + end - start] / preset.temperature)
-        scores.append(WindowScores(start, values[:, 1:], values[:, 0]))
+        labels = np.stack([values[:, classes == place].sum(axis=1) for place in range(len(preset.raw))], axis=1)
+        begins = starters[values.argmax(axis=1)] if starters.any() and len(values) else None
+        scores.append(WindowScores(start, labels, values[:, classes == -1].sum(axis=1), begins))
     return scores

@@ -13,6 +13,7 @@ from .asking import Failure, FailureCode, State
 
 USER_PARTS = ("request", "user", "prompt")
 ANSWER_PARTS = ("answer", "response")
+SOURCE_PARTS = ("document", "source", "context")
 
 
 def as_text(value: Any) -> str:

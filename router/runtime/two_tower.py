@@ -1,8 +1,9 @@
-"""Adapter `two_tower`: one pass over a state answers every preset and every free question about it.
+"""Adapters `two_tower` and `classifier`: one pass over a state answers every preset and every free question about it.
 
 The encoder gives a unit vector per text (`custom_questions.embedding`), logits of the preset heads, and optionally
 logits or states per token. Free questions compare the state's vector with the vectors of option texts, which are
-computed once and kept. A state longer than the graph is read in windows and pooled per type, as the card says.
+computed once and kept; a classifier has heads only. A state longer than the graph is read in windows and pooled per
+type, as the card says.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ from .asking import Answered, Asked, Failure, FailureCode, State
 from .card import Affine, Card, CustomQuestions, Preset
 from .engine import Engine
 from .heads import head_spans, preset_answer
+from .pairs import Pairs, pair_texts
+from .posing import NOT_FINITE, CallTexts, StateTexts, reads_once, refusal, text_for, unread
 from .rows import Floats, Raw, Row, RowPlan
 from .scoring import Doubles, choice_answer, score_answer, sigmoid, softmax
 from .spans import WindowScores, decode, word_probability
-from .state import text_of
 from .texts import TextCache, noul_near, question_texts
 from .tokens import Encoded, Tokenizer, windows
 
@@ -41,10 +43,10 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One question of a plan: what it reads, or why it cannot be answered."""
+    """One question of a plan: what it reads (two texts for a pair preset), or why it cannot be answered."""
 
     asked: Asked
-    view: View | None
+    views: tuple[View, ...]
     preset: Preset | None
     texts: tuple[str, ...]
     failure: Failure | None
@@ -62,14 +64,19 @@ class Private:
 class TwoTower:
     """The adapter over one artifact. Keeps the contract of `asking.Adapter`."""
 
-    def __init__(self, artifact: Artifact, engine: Engine) -> None:
-        """Load the tokenizer. Raises ArtifactError."""
+    def __init__(self, artifact: Artifact, engine: Engine, *, shared_context: bool = False) -> None:
+        """Load the tokenizer and open the pair graphs. Raises ArtifactError.
+
+        `shared_context` changes nothing here: a state is read once for all questions as it is.
+        """
         self.card: Card = artifact.card
         self.tokenizer = Tokenizer(artifact)
         self._engine = engine
         self._custom: CustomQuestions | None = artifact.card.custom
         self._span_states = (artifact.card.custom and artifact.card.custom.span_states) or ""
         self._texts = TextCache()
+        self._states = StateTexts(self.tokenizer, kept=shared_context and not artifact.card.reading.state_once)
+        self._pairs = Pairs(artifact.card, engine)
 
     def run(self, rows: Sequence[Row]) -> list[Raw]:
         """Compute one batch."""
@@ -80,7 +87,8 @@ class TwoTower:
     def plan(self, state: State, asked: Sequence[Asked]) -> RowPlan:
         """Rows of every text that the questions read, and of every option text not seen before."""
         views: dict[tuple[str, bool], View] = {}
-        items = [self._item(state, one, views) for one in asked]
+        texts = self._states.call()
+        items = [self._item(state, one, views, texts) for one in asked]
         rows: list[Row] = []
         for view in (view for view in views.values() if view.outputs):
             view.row = len(rows)
@@ -106,55 +114,41 @@ class TwoTower:
         room = self.card.limits.graph_tokens - self.tokenizer.framing
         return Row(self.tokenizer.frame(self.tokenizer.encode(text, room).ids), (self._custom.embedding,))
 
-    def _item(self, state: State, asked: Asked, views: dict[tuple[str, bool], View]) -> Item:
+    def _item(self, state: State, asked: Asked, views: dict[tuple[str, bool], View], texts: CallTexts) -> Item:
         question = asked.question
         preset = self.card.presets.get(question.preset) if question.preset is not None else None
-        failure = self._refusal(question, preset)
+        failure = refusal(self.card, question, preset)
         if failure is not None:
-            return Item(asked, None, preset, (), failure)
-        reads = "span" if question.type is QuestionType.SPAN else preset.reads if preset else "any"
-        text = text_of(state, asked.over, reads)
-        if isinstance(text, Failure):
-            return Item(asked, None, preset, (), text)
-        once = asked.truncate or self.card.reading.long != "window"
-        view = views.get((text, once))
-        if view is None:
-            view = views[text, once] = self._view(text, once)
-        if not view.complete and (asked.full or self.card.reading.long == "reject"):
-            failure = Failure(FailureCode.MAX_LENGTH_EXCEEDED, "the text is longer than the model can read whole")
-            return Item(asked, None, preset, (), failure)
-        view.outputs |= self._outputs(question.type, preset)
-        texts = () if preset else question_texts(question, self.card.option_template)
-        return Item(asked, view, preset, texts, None)
+            return Item(asked, (), preset, (), failure)
+        once = reads_once(self.card, asked)
+        found: tuple[str, ...] | Failure
+        if preset is not None and preset.pair is not None:
+            found, once = pair_texts(state, preset.pair, asked.over), True
+        else:
+            text = text_for(state, asked, preset)
+            found = text if isinstance(text, Failure) else (text,)
+        if isinstance(found, Failure):
+            return Item(asked, (), preset, (), found)
+        for text in found:
+            if (text, once) not in views:
+                views[text, once] = self._view(text, once, texts)
+        read = tuple(views[text, once] for text in found)
+        if failure := unread(self.card, asked, all(view.complete for view in read)):
+            return Item(asked, (), preset, (), failure)
+        for view in read:
+            view.outputs |= self._outputs(question.type, preset)
+        compared = () if preset else question_texts(question, self.card.option_template)
+        return Item(asked, read, preset, compared, None)
 
-    def _view(self, text: str, once: bool) -> View:
+    def _view(self, text: str, once: bool, texts: CallTexts) -> View:
         reading, limits = self.card.reading, self.card.limits
         room = limits.graph_tokens - self.tokenizer.framing
-        encoded = self.tokenizer.encode(text, room if once else max(room, limits.max_input_tokens))
+        encoded = texts.encode(text, room if once else max(room, limits.max_input_tokens))
         cuts = windows(len(encoded), room, reading.window_tokens, reading.overlap)
         return View(text, encoded, cuts, encoded.complete, set())
 
-    def _refusal(self, question: Question, preset: Preset | None) -> Failure | None:
-        message = None
-        limits = self.card.limits
-        if question.preset is not None and preset is None:
-            message = "this model does not define that preset"
-        elif preset is not None and preset.pair is not None:
-            message = "this preset compares two texts, which this runtime does not do yet"
-        elif preset is not None and preset.type is not question.type:
-            message = f"this preset is a {preset.type.value} question"
-        elif preset is not None and question.options:
-            message = "a preset brings its own options"
-        elif preset is None and question.type not in self.card.question_types:
-            message = f"this model does not answer {question.type.value} questions in free words"
-        elif len(question.options) > limits.max_options and question.type is QuestionType.CHOICE:
-            message = f"this model takes at most {limits.max_options} options"
-        elif len(question.options) > limits.max_labels and question.type in (QuestionType.SET, QuestionType.SPAN):
-            message = f"this model takes at most {limits.max_labels} labels"
-        return None if message is None else Failure(FailureCode.INVALID_QUESTION, message)
-
     def _outputs(self, kind: QuestionType, preset: Preset | None) -> set[str]:
-        if preset is not None:
+        if preset is not None and preset.pair is None:
             return {preset.head}
         assert self._custom is not None  # noqa: S101  the card is checked: free types have their rule
         return {self._span_states if kind is QuestionType.SPAN else self._custom.embedding}
@@ -172,21 +166,30 @@ class TwoTower:
         return [self._answered(item, private.vectors, raw) for item in private.items]
 
     def _answered(self, item: Item, vectors: dict[str, Floats], raw: Sequence[Raw]) -> Answered | Failure:
-        if item.failure is not None or item.view is None:
+        if item.failure is not None or not item.views:
             return item.failure or Failure(FailureCode.UNAVAILABLE, "was not read")
-        view, question = item.view, item.asked.question
+        view, question = item.views[0], item.asked.question
         outputs = raw[view.row : view.row + len(view.cuts)]
         texts = [vectors[text] for text in item.texts]
-        values = [row[name] for row in outputs for name in self._outputs(question.type, item.preset)] + texts
-        if not all(np.isfinite(value).all() for value in values):
-            return Failure(FailureCode.INVALID_MODEL_OUTPUT, "the model gave a number that is not finite")
+        names = self._outputs(question.type, item.preset)
+        read = [raw[place] for view in item.views for place in range(view.row, view.row + len(view.cuts))]
+        if not all(np.isfinite(value).all() for value in [*(row[name] for row in read for name in names), *texts]):
+            return NOT_FINITE
+        complete = all(view.complete for view in item.views)
         threshold = self._threshold(question, item.preset)
         if question.type is QuestionType.SPAN:
             found = self._span(view, item, outputs, texts, threshold or 0.0)
-            return Answered(found, view.complete, threshold, view.text)
+            return Answered(found, complete, threshold, view.text)
+        if item.preset is not None and item.preset.pair is not None:
+            return Answered(self._pair(item.preset, item.views, raw), complete)
         if item.preset is not None:
-            return Answered(preset_answer(item.preset, outputs), view.complete)
-        return Answered(self._free(question, outputs, texts, threshold or 0.0), view.complete, threshold)
+            return Answered(preset_answer(item.preset, outputs, threshold or 0.0), complete, threshold)
+        return Answered(self._free(question, outputs, texts, threshold or 0.0), complete, threshold)
+
+    def _pair(self, preset: Preset, views: Sequence[View], raw: Sequence[Raw]) -> NoulAnswer:
+        assert self._custom is not None  # noqa: S101  the card is checked: pairs compare embeddings
+        first, second = (raw[view.row][self._custom.embedding] for view in views)
+        return self._pairs.answer(preset, first, second)
 
     def _threshold(self, question: Question, preset: Preset | None) -> float | None:
         kind = question.type
@@ -194,11 +197,8 @@ class TwoTower:
             return None
         if question.threshold is not None:
             return question.threshold
-        if preset is not None and preset.threshold is not None:
-            return preset.threshold
-        rule: Affine | None = getattr(self._custom, kind.value, None)
-        named = self.card.thresholds.get(f"{kind.value}:*")
-        return named if named is not None else rule.threshold if rule is not None else 0.5
+        rule: Affine | None = getattr(self._custom, kind.value, None) if preset is None else None
+        return self.card.threshold(kind, preset, rule.threshold if rule is not None else 0.5)
 
     def _free(self, question: Question, outputs: Sequence[Raw], texts: Sequence[Floats], threshold: float) -> Answer:
         """A free choice, score, noul or set from similarities [windows, texts]."""
@@ -208,7 +208,7 @@ class TwoTower:
         near: Doubles = state @ np.stack(texts).astype(np.float64).T
         if question.type in (QuestionType.CHOICE, QuestionType.SCORE):
             scale = custom.choice if question.type is QuestionType.CHOICE else custom.score
-            logits = near.mean(axis=0) / (scale or 1.0) / self.card.temperature.get(question.type, 1.0)
+            logits = near.mean(axis=0) / (scale or 1.0) / self.card.scale(question.type, len(question.options))
             even = softmax(logits)
             if question.type is QuestionType.SCORE:
                 return score_answer(list(even))
@@ -246,7 +246,9 @@ class TwoTower:
                 rule = self._custom.span if self._custom is not None else None
                 scores.append(WindowScores(start, self._affine(rule, near, QuestionType.SPAN), None))
         kept = [index for index, label in enumerate(labels) if label is not None]
+        whole = item.preset is not None and item.preset.whole_words
         known = [WindowScores(w.first, w.scores[:, kept], None) for w in scores]
         return SpanAnswer(
-            decode(view.text, view.encoded.offsets, scores, labels, threshold), min(1.0, word_probability(known))
+            decode(view.text, view.encoded.offsets, scores, labels, threshold, whole_words=whole),
+            min(1.0, word_probability(known)),
         )

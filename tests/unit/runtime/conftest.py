@@ -48,7 +48,7 @@ def ask() -> Ask:
     def _ask(adapter: TwoTower, state: Any, questions: dict[str, Any], *, alone: bool = True) -> dict[str, Any]:
         posed = read_questions(questions)
         plan = adapter.plan(state, [one.asked for one in posed.values()])
-        raw = [adapter.run([row])[0] for row in plan.rows] if alone else adapter.run(plan.rows)
+        raw = [adapter.run([row])[0] for row in plan.rows] if alone or not plan.rows else adapter.run(plan.rows)
         return render_block(posed, dict(zip(posed, adapter.answer(plan, raw), strict=True)))
 
     return _ask

@@ -29,7 +29,11 @@ def test_builtin_answers_free_questions_except_span_and_its_presets() -> None:
     assert asked.question_types == {QuestionType.NOUL, QuestionType.CHOICE, QuestionType.SCORE, QuestionType.SET}
     assert asked.presets["pii"] is QuestionType.SPAN
     assert asked.presets["jailbreak"] is QuestionType.NOUL
-    assert "relevance" not in asked.presets
+    assert asked.preset_parts["relevance"] == ("request", "document")
+    assert asked.preset_parts["refusal"] == ("answer",)
+    assert asked.preset_parts["jailbreak"] == ("user",)
+    assert asked.preset_thresholds["jailbreak"] == 0.9
+    assert (asked.licence, asked.modalities) == ("Apache-2.0", ("text",))
     assert asked.max_input_tokens == 32768
 
 
@@ -54,7 +58,14 @@ def test_describe_needs_no_inference_engine() -> None:
     ("edit", "where", "says"),
     [
         (lambda c: c.pop("adapter"), "adapter", "missing"),
-        (lambda c: c.update(adapter="marker_row"), "adapter", "must be one of two_tower"),
+        (lambda c: c.update(adapter="three_tower"), "adapter", "must be one of two_tower"),
+        (lambda c: c.update(adapter="marker_row"), "marker_row", "missing"),
+        (lambda c: c.update(adapter="classifier"), "custom_questions", "has no effect with adapter classifier"),
+        (lambda c: c.update(numerics="exact"), "numerics", "must be one of batch_independent"),
+        (lambda c: c["calibration"].update(temperature_by_options={"choice:7": 1}), "calibration.temp", "6-10"),
+        (lambda c: c["calibration"]["temperature"].update(noul=0), "calibration.temperature.noul", "above 0"),
+        (lambda c: c["presets"]["jailbreak"].update(label_map={"false": "no"}), "presets.jailbreak.label_map", "true"),
+        (lambda c: c["presets"]["pii"].update(classes=["B-X"]), "presets.pii.classes", "holds no 'O'"),
         (lambda c: c.pop("licence"), "licence", "missing"),
         (lambda c: c.update(format="decision-onnx/2"), "format", "must be one of decision-onnx/1"),
         (lambda c: c.update(licens="x"), "licens", 'did you mean "licence"'),

@@ -3,7 +3,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -214,16 +214,9 @@ class TestRefusals:
     def test_a_preset_that_cannot_be_asked(self, tiny: TwoTower, ask: Ask, question: dict[str, Any]) -> None:
         assert ask(tiny, "x", {"q": question})["answers"]["q"]["error"] == "invalid_question"
 
-    def test_builtin_has_no_free_spans_and_no_pairs(self, builtin: TwoTower, ask: Ask) -> None:
-        answers = ask(
-            builtin,
-            "x",
-            {
-                "s": {"type": "span", "instructions": "where", "labels": [{"key": "law"}]},
-                "r": {"type": "noul", "preset": "relevance"},
-            },
-        )["answers"]
-        assert {answer["error"] for answer in answers.values()} == {"invalid_question"}
+    def test_builtin_has_no_free_spans(self, builtin: TwoTower, ask: Ask) -> None:
+        question = {"type": "span", "instructions": "where", "labels": [{"key": "law"}]}
+        assert ask(builtin, "x", {"s": question})["answers"]["s"]["error"] == "invalid_question"
 
     def test_a_model_without_native_set(self, tmp_path: Path, ask: Ask) -> None:
         artifact = open_artifact(str(build_tiny_artifact(tmp_path, types=("noul", "choice", "score"))))
@@ -302,3 +295,52 @@ def test_a_golden_answer_that_differs_is_named(tmp_path: Path, golden: dict[str,
     seal(directory)
     with pytest.raises(ArtifactError, match=r"decision\.json: golden\[0\]"):
         load_model(str(directory), "cpu")
+
+
+class TestPairs:
+    """Presets that compare two texts, on the embedded model."""
+
+    RELEVANT: ClassVar = {"type": "noul", "preset": "relevance"}
+    SAME: ClassVar = {"type": "noul", "preset": "same_request"}
+
+    def test_both_texts_count(self, builtin: TwoTower, ask: Ask) -> None:
+        request = "How do I sort a list in Python?"
+        documents = ("Use sorted() or list.sort() to sort a list.", "The Eiffel tower is in Paris.")
+        asked = [
+            ask(builtin, {"request": request, "document": text}, {"q": self.RELEVANT})["answers"]["q"]["noul"]
+            for text in documents
+        ]
+        other = ask(builtin, {"request": "Where is the Eiffel tower?", "document": documents[1]}, {"q": self.RELEVANT})
+        assert asked[0] > 0.9
+        assert asked[1] < 0.1
+        assert other["answers"]["q"]["noul"] > 0.9
+
+    def test_the_same_request_is_the_same_either_way_round(self, builtin: TwoTower, ask: Ask) -> None:
+        texts = ("Who wrote Hamlet?", "who is the author of hamlet")
+        one, two = (
+            ask(builtin, {"request": a, "candidate": b}, {"q": self.SAME})["answers"]["q"]["noul"]
+            for a, b in (texts, reversed(texts))
+        )
+        assert one == pytest.approx(two, abs=1e-4)
+        assert one > 0.5
+
+    def test_other_names_of_the_same_parts(self, builtin: TwoTower, ask: Ask) -> None:
+        names = [("request", "document"), ("user", "context"), ("prompt", "source")]
+        states = [{first: "Where is the tower?", second: "The tower is in Paris."} for first, second in names]
+        answers = [ask(builtin, state, {"q": self.RELEVANT})["answers"]["q"] for state in states]
+        assert answers[0] == answers[1] == answers[2]
+        over = {**self.RELEVANT, "over": ["a", "b"]}
+        state = {"a": "Where is the tower?", "b": "The tower is in Paris."}
+        assert ask(builtin, state, {"q": over})["answers"]["q"] == answers[0]
+
+    @pytest.mark.parametrize("state", ["x", {"request": "x"}, {"document": "x"}, ["request", "document"]])
+    def test_a_text_that_is_not_there(self, builtin: TwoTower, ask: Ask, state: Any) -> None:
+        answer = ask(builtin, state, {"q": self.RELEVANT})["answers"]["q"]
+        assert answer["error"] == "invalid_input"
+        assert "compares request and document" in answer["message"]
+
+    def test_a_long_text_is_read_as_far_as_it_fits(self, builtin: TwoTower, ask: Ask) -> None:
+        state = {"request": "Where is the tower?", "document": "The tower is in Paris. " * 200}
+        assert ask(builtin, state, {"q": self.RELEVANT})["answers"]["q"]["input_coverage"] == "partial"
+        full = {**self.RELEVANT, "require_full_input": True}
+        assert ask(builtin, state, {"q": full})["answers"]["q"]["error"] == "max_length_exceeded"
