@@ -83,7 +83,7 @@ class TestErrors:
             (b"{", YES, 400, "invalid_json"),
             (b'{"model":"a","model":"b","messages":[]}', YES, 400, "duplicate_key"),
             (b'{"model":"auto","messages":3}', YES, 400, "invalid_request"),
-            (body("nobody"), YES, 404, "model_not_found"),
+            (body("nobody"), YES, 400, "model_not_found"),
             (body("auto"), NO, 400, "no_route"),
             (body("auto"), LATE, 400, "no_route"),
             (body("strict"), LATE, 503, "decision_unresolved"),
