@@ -21,10 +21,11 @@ def is_router_owned(name: str) -> bool:
     return name.startswith("x-vsr-") or name == SELECTED_MODEL
 
 
-def read_head(headers: HeaderMap) -> tuple[Head, tuple[str, ...]]:
+def read_head(headers: HeaderMap, *, body_follows: bool = False) -> tuple[Head, tuple[str, ...]]:
     """The head in a headers message, and the names of the router-owned headers that the client sent.
 
-    `:authority` is given as `host`. Never raises: a missing `:method` or `:path` is read as empty.
+    `:authority` is given as `host`. `body_follows` shows as `transfer-encoding: chunked` where no length is told: Envoy
+    takes that header away, and HTTP/2 has none. Never raises: a missing `:method` or `:path` is read as empty.
     """
     values: dict[str, str] = {}
     owned: list[str] = []
@@ -45,6 +46,8 @@ def read_head(headers: HeaderMap) -> tuple[Head, tuple[str, ...]]:
         values.setdefault("host", authority)
     for name in [name for name in values if name.startswith(":")]:
         del values[name]
+    if body_follows and "content-length" not in values:
+        values["transfer-encoding"] = "chunked"
     return Head(method, path, values), tuple(owned)
 
 

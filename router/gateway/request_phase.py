@@ -111,7 +111,7 @@ class RequestPhase:
         """Take the request's headers."""
         if self._state is not _State.NEW:
             return self._repeated("request headers")
-        self._head, self._owned = read_head(headers.headers)
+        self._head, self._owned = read_head(headers.headers, body_follows=not headers.end_of_stream)
         self._headers_pending = True
         self._body_ended = headers.end_of_stream
         verdict = self._ask()

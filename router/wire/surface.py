@@ -86,8 +86,8 @@ _MAX_DECODES: Final = 8
 def classify(head: Head) -> Surface:
     """What kind of request this is, and in which format its client speaks.
 
-    A method that carries a body, a method override and a protocol upgrade are all taken as ways to hand a prompt to the
-    upstream: under `/v1` or `/openai` they are `UNKNOWN` unless the path is one that is read.
+    A method that carries a body, a body whatever the method, a method override and a protocol upgrade are all taken as
+    ways to hand a prompt to the upstream: under `/v1` or `/openai` they are `UNKNOWN` unless it is a path that is read.
     """
     method = head.method.upper()
     if method == "POST" and (usual := _USUAL.get(head.path)) is not None:
@@ -158,12 +158,16 @@ def _under(path: str, roots: tuple[str, ...]) -> bool:
 
 
 def _tunnels(headers: Mapping[str, str]) -> bool:
-    """Whether a request without a body of its own can still deliver a prompt: by an upgrade or as another method.
+    """Whether a request of a method without a body can still deliver a prompt: in a body, by an upgrade or as another
+    method.
 
     `upgrade: h2c`, which curl sends, only asks for HTTP/2.
     """
-    return headers.get("upgrade", "h2c").lower() != "h2c" or any(
-        name in headers and headers[name].strip().upper() not in _BODILESS for name in _OVERRIDES
+    return (
+        headers.get("upgrade", "h2c").lower() != "h2c"
+        or headers.get("content-length", "0") != "0"
+        or "transfer-encoding" in headers
+        or any(name in headers and headers[name].strip().upper() not in _BODILESS for name in _OVERRIDES)
     )
 
 

@@ -72,3 +72,17 @@ def test_a_body_that_outgrows_its_limit_is_let_go() -> None:
 )
 def test_header_values_are_cleaned(value: str, cleaned: str) -> None:
     assert clean(value) == cleaned
+
+
+@pytest.mark.parametrize(
+    ("headers", "body_follows", "framing"),
+    [
+        ([], True, {"transfer-encoding": "chunked"}),
+        ([("content-length", "3")], True, {"content-length": "3"}),
+        ([("content-length", "0")], False, {"content-length": "0"}),
+        ([], False, {}),
+    ],
+)
+def test_a_body_shows_in_the_head(headers: list[tuple[str, str]], body_follows: bool, framing: dict[str, str]) -> None:
+    head, _ = read_head(header_map(headers), body_follows=body_follows)
+    assert head.headers == framing

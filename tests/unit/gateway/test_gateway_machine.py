@@ -219,10 +219,11 @@ def only(response: list[ProcessingResponse], phase: str) -> Any:
 
 def test_the_handler_gets_head_and_body() -> None:
     handler = FakeHandler()
-    play(headers(("X-Two", "1"), ("x-two", "2"), ("x-bytes", b"\xff\xe9")), body(b"\x00{}"), handler=handler)
+    sent_headers = ("X-Two", "1"), ("x-two", "2"), ("x-bytes", b"\xff\xe9"), ("content-length", "3")
+    play(headers(*sent_headers), body(b"\x00{}"), handler=handler)
     (head,) = handler.heads
     assert (head.method, head.path) == ("POST", "/v1/chat/completions")
-    assert head.headers == {"host": "api.test", "x-two": "1, 2", "x-bytes": "ÿé"}
+    assert head.headers == {"host": "api.test", "x-two": "1, 2", "x-bytes": "ÿé", "content-length": "3"}
     assert handler.bodies == [b"\x00{}"]
 
 

@@ -133,6 +133,9 @@ def test_methods_without_a_body_pass_under_a_guarded_root(method: str) -> None:
 def test_a_bodiless_method_cannot_tunnel_a_prompt() -> None:
     assert at("/v1/responses", "GET", upgrade="websocket").kind is Kind.UNKNOWN
     assert at("/v1/chat/completions", "GET", x_http_method_override="POST").kind is Kind.UNKNOWN
+    assert at("/v1/chat/completions", "GET", content_length="7").kind is Kind.UNKNOWN
+    assert at("/v1/chat/completions", "GET", transfer_encoding="chunked").kind is Kind.UNKNOWN
+    assert at("/v1/files/f", "DELETE", content_length="0").kind is Kind.OTHER
     assert at("/v1/chat/completions", "CONNECT").kind is Kind.UNKNOWN
     assert at("/v1/responses", "GET", upgrade="h2c").kind is Kind.OTHER
     assert at("/v1/responses/r", "GET", x_http_method_override="DELETE").kind is Kind.OTHER
