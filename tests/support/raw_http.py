@@ -71,15 +71,16 @@ def http2(
     path: str,
     body: bytes,
     *,
+    method: str = "POST",
     headers: Iterable[tuple[str, str]] = (),
     trailers: Iterable[tuple[str, str]] | None = None,
 ) -> Answer:
-    """One POST over HTTP/2 without TLS, of prior knowledge; `trailers` end the body instead of its last frame."""
+    """One request over HTTP/2 without TLS, of prior knowledge; `trailers` end the body instead of its last frame."""
     connection = h2.connection.H2Connection(h2.config.H2Configuration(header_encoding="utf-8"))
     with socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT_S) as channel:
         connection.initiate_connection()
         stream = connection.get_next_available_stream_id()
-        pseudo = [(":method", "POST"), (":path", path), (":scheme", "http"), (":authority", "localhost")]
+        pseudo = [(":method", method), (":path", path), (":scheme", "http"), (":authority", "localhost")]
         connection.send_headers(stream, [*pseudo, *headers])
         exchange = _Exchange(channel, connection, stream)
         exchange.upload(body, end=trailers is None)
