@@ -5,10 +5,8 @@ One directory is one model. Nothing in it is ever executed; every file is hashed
 
 from __future__ import annotations
 
-import hashlib
 import importlib.metadata
 import json
-import re
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -17,14 +15,14 @@ from router.questions import Capabilities
 
 from .card import Card
 from .card_reader import CARD_FILE, parse_card
+from .digests import SUMS_FILE, identity, listed, verify
 from .errors import ArtifactError
+from .foreign import derive
+from .hub import cached, parse_reference
 
 BUILTIN = "builtin"
 BUILTIN_NAME = "builtin-mini"
-SUMS_FILE = "SHA256SUMS"
 TOKENIZER_FILE = "tokenizer.json"
-_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(@[\w./-]+)?\Z")
-_SUM_LINE = re.compile(r"([0-9a-f]{64}) [ *](\S.*)\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,31 +54,47 @@ def builtin_directory() -> Path:
 
 
 def locate(artifact: str) -> Path:
-    """The directory that `artifact` names: `builtin`, or a path. Raises ArtifactError."""
+    """The directory that `artifact` names: `builtin`, a path, or `owner/name@commit` that was pulled.
+
+    Raises ArtifactError.
+    """
     if artifact == BUILTIN:
         return builtin_directory()
     directory = Path(artifact).expanduser()
     if directory.is_dir():
         return directory.resolve()
-    if _HUB_ID.match(artifact) and not artifact.startswith((".", "/")):
-        raise ArtifactError(
-            artifact, "no such directory; Hugging Face ids are not supported yet: download it and name the directory"
-        )
-    raise ArtifactError(artifact, f'no such directory; name an artifact directory or "{BUILTIN}"')
+    reference = parse_reference(artifact)
+    if reference is not None:
+        return cached(reference)
+    raise ArtifactError(artifact, f'no such directory; name an artifact directory, owner/name@commit or "{BUILTIN}"')
 
 
 def read_card(directory: Path) -> Card:
-    """The card of an artifact directory, without looking at its other files."""
+    """The card of an artifact directory, without looking at its graphs.
+
+    A `decision.json` that names its adapter is the whole card; one that does not is laid over what the files of the
+    directory's own contract say. Raises ArtifactError.
+    """
     path = directory / CARD_FILE
+    written = _read_json(path) if path.is_file() else {}
+    if isinstance(written, dict) and "adapter" not in written and not (written and not _has_contract(directory)):
+        return parse_card(derive(directory, written), str(path), golden=False)
+    return parse_card(written, str(path))
+
+
+def _has_contract(directory: Path) -> bool:
+    return any((directory / name).is_file() for name in ("rl_agent_config.json", "gliner_config.json", "config.json"))
+
+
+def _read_json(path: Path) -> object:
     try:
-        data = json.loads(path.read_bytes(), object_pairs_hook=_no_duplicates)
+        return json.loads(path.read_bytes(), object_pairs_hook=_no_duplicates)
     except OSError as error:
         raise ArtifactError(str(path), f"cannot be read: {error.strerror}") from None
     except _DuplicateKey as error:
         raise ArtifactError(str(path), f"key {error} stands twice") from None
     except ValueError as error:
         raise ArtifactError(str(path), f"is not JSON: {error}") from None
-    return parse_card(data, str(path))
 
 
 def describe(artifact: str) -> Capabilities:
@@ -89,22 +103,22 @@ def describe(artifact: str) -> Capabilities:
     `artifact` is what a deployment's `artifact` says. Raises ArtifactError when there is none or its card is wrong.
     """
     directory = locate(artifact)
-    try:
-        stamp = (directory / CARD_FILE).stat().st_mtime_ns
-    except OSError:
-        stamp = 0
-    return _described(directory, stamp)
+    stamps = [(path.name, path.stat().st_mtime_ns) for path in directory.glob("*.json")]
+    sums = directory / SUMS_FILE
+    return _described(directory, (*sorted(stamps), sums.stat().st_mtime_ns if sums.is_file() else 0))
 
 
 @lru_cache(maxsize=32)
-def _described(directory: Path, _stamp: int) -> Capabilities:
-    return read_card(directory).capabilities()
+def _described(directory: Path, _stamps: tuple[object, ...]) -> Capabilities:
+    digests = listed(directory)
+    return read_card(directory).capabilities(None if digests is None else identity(digests))
 
 
 def open_artifact(artifact: str) -> Artifact:
     """Locate an artifact, hash all its files and read its card. Raises ArtifactError naming the first thing wrong."""
     directory = locate(artifact)
-    digest = _verify(directory)
+    foreign = not (directory / CARD_FILE).is_file() and _has_contract(directory)
+    digest = verify(directory, needs_list=not foreign)
     card = read_card(directory)
     for graph in card.graphs.values():
         if not (directory / graph.file).is_file():
@@ -112,39 +126,6 @@ def open_artifact(artifact: str) -> Artifact:
     if not (directory / TOKENIZER_FILE).is_file():
         raise ArtifactError(str(directory / TOKENIZER_FILE), "missing")
     return Artifact(directory, card, digest)
-
-
-def _verify(directory: Path) -> str:
-    """Check `SHA256SUMS` both ways: every listed file is intact, and every file that is used is listed."""
-    sums = directory / SUMS_FILE
-    try:
-        content = sums.read_text("utf-8")
-    except (OSError, UnicodeDecodeError):
-        raise ArtifactError(str(sums), "cannot be read; every artifact lists the digests of its files") from None
-    listed: dict[str, str] = {}
-    for number, line in enumerate(content.splitlines(), 1):
-        match = _SUM_LINE.match(line)
-        if match is None:
-            raise ArtifactError(str(sums), f"line {number} is not '<sha256>  <file>'")
-        if Path(match[2]).is_absolute() or ".." in Path(match[2]).parts:
-            raise ArtifactError(str(sums), f"line {number} leaves the directory")
-        listed[match[2]] = match[1]
-    for name, expected in listed.items():
-        if _hash(directory / name) != expected:
-            raise ArtifactError(str(directory / name), "does not have the digest that SHA256SUMS lists")
-    for path in sorted(directory.iterdir()):
-        used = path.name in (CARD_FILE, TOKENIZER_FILE) or ".onnx" in path.name
-        if used and path.name not in listed:
-            raise ArtifactError(str(path), "is not listed in SHA256SUMS")
-    return hashlib.sha256(content.encode()).hexdigest()
-
-
-def _hash(path: Path) -> str:
-    try:
-        with path.resolve().open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise ArtifactError(str(path), f"cannot be read: {error.strerror}") from None
 
 
 class _DuplicateKey(ValueError):

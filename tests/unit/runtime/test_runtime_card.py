@@ -171,8 +171,8 @@ def test_describe_sees_a_changed_card(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("vllm-sr/vela3-fast", "Hugging Face ids are not supported yet"),
-        ("vllm-sr/vela3-fast@main", "Hugging Face ids are not supported yet"),
+        ("vllm-sr/vela3-fast", "needs its revision"),
+        ("vllm-sr/vela3-fast@main", "'main' is not a commit"),
         ("./missing/dir", "no such directory; name an artifact directory"),
         ("missing", "no such directory"),
     ],
