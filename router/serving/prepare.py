@@ -7,10 +7,11 @@ import dataclasses
 import logging
 from collections.abc import Iterator
 
-from router.asking.asker import Asker, CallObserver
+from router.asking.asker import Asker
 from router.asking.fleet import Connections, Fleet
 from router.asking.probe import probe
-from router.config.plan import Deployment, Plan, QuestionRule
+from router.asking.report import CallObserver
+from router.config.plan import Deployment, Dialect, Plan, QuestionRule
 from router.generation import Generation
 from router.questions import Capabilities, QuestionType
 from router.serving.errors import NotServable
@@ -66,13 +67,18 @@ async def connect(plan: Plan, fleet: Fleet, observer: CallObserver) -> Generatio
     problems = list(_incapable(plan))
     if problems:
         raise NotServable(problems)
-    asker = Asker(connections.clients, is_ready=connections.is_ready, observer=observer)
+    asker = Asker(connections.lines, is_ready=connections.is_ready, observer=observer)
     return Generation(plan, connections, asker)
 
 
 async def describe_attached(plan: Plan, connections: Connections) -> Plan:
-    """The plan with what attached models say of themselves; one that does not answer now is asked as the plan says."""
-    silent = undescribed(plan)
+    """The plan with what attached models say of themselves; one that does not answer now is asked as the plan says.
+
+    A remote API that lists what its model can be asked speaks as our runtime does; one that does not is taken for what
+    the configuration says, in the dialect that every such API understands.
+    """
+    remote = [deployment for deployment in asked_deployments(plan) if deployment.dialect is Dialect.SYSTEMONE]
+    silent = [*undescribed(plan), *remote]
     if not silent:
         return plan
     found = await asyncio.gather(
@@ -80,11 +86,12 @@ async def describe_attached(plan: Plan, connections: Connections) -> Plan:
     )
     known = dict(plan.deployments)
     for deployment, capabilities in zip(silent, found, strict=True):
-        if capabilities is None:
+        if capabilities is not None:
+            described = dataclasses.replace(deployment, capabilities=capabilities, dialect=Dialect.RUNTIME)
+            known[deployment.name] = described
+        elif deployment.dialect is Dialect.RUNTIME:
             fields = {"deployment": deployment.name}
             logger.warning("attached decision model does not describe itself", extra={"fields": fields})
-        else:
-            known[deployment.name] = dataclasses.replace(deployment, capabilities=capabilities)
     return dataclasses.replace(plan, deployments=known)
 
 

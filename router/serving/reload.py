@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from router.admin.status import ReloadFailure, Status
-from router.asking.asker import CallObserver
 from router.asking.errors import SupervisionError
 from router.asking.fleet import Fleet
+from router.asking.report import CallObserver
 from router.config.plan import Plan
 from router.config.problems import ConfigError
 from router.gateway.envoy.admin import AdminError, RejectedError

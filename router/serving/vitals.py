@@ -7,9 +7,9 @@ import logging
 from collections.abc import Callable
 
 from router.admin.status import Status
-from router.asking.asker import CallReport
 from router.asking.errors import CallOutcome
 from router.asking.placement import Placement, placement_of
+from router.asking.report import CallReport
 from router.generation import Generation
 from router.observe import Metrics
 from router.serving.prepare import asked_deployments
@@ -37,10 +37,15 @@ class Vitals:
         self._metrics.runtime_call(report.deployment, report.outcome)()
         if report.sent:
             self._metrics.runtime_seconds(report.deployment)(report.seconds)
+            self._metrics.asking.call(report.deployment)(report.questions)
         if report.outcome in _ANSWERED:
             self._attached[report.deployment] = True
         elif report.outcome in _SILENT:
             self._attached[report.deployment] = False
+
+    def looked_up(self, deployment: str, hits: int, shared: int, misses: int) -> None:
+        """Count where the answers to a request's questions came from."""
+        self._metrics.asking.looked_up(deployment)(hits, shared, misses)
 
     def restarted(self, placement: Placement) -> None:
         """Count a restart of a runtime process for every deployment that it serves."""
@@ -63,6 +68,8 @@ class Vitals:
         managed = {name: generation.connections.is_ready(name) for name in processes}
         attached = {name: self._attached[name] for name in asked - set(managed) if name in self._attached}
         self._metrics.runtimes_ready(managed | attached)
+        lines = generation.connections.lines
+        self._metrics.asking.breakers({name: line.breaker_state for name, line in lines.items()})
         self._status.deployments = managed
         self._status.attached = {name: attached.get(name) for name in sorted(asked - set(managed))}
         return all(managed.values())

@@ -69,11 +69,15 @@ async def run_worker(source: Source, options: WorkerOptions) -> None:
     async with contextlib.AsyncExitStack() as stack:
         stack.callback(_admin(plan, status, metrics).stop)
         sockets = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pointsman-", dir=_socket_root(options))))
-        fleet = await stack.enter_async_context(Fleet(sockets, restarted=vitals.restarted))
+        try:
+            fleet = await stack.enter_async_context(Fleet(sockets, restarted=vitals.restarted, environ=os.environ))
+        except ValueError as error:
+            raise StartFailed(str(error)) from None
         try:
             generation = await connect(plan, fleet, vitals)
             if options.envoy is not None:
                 await asyncio.to_thread(options.envoy.write, plan)
+                await asyncio.to_thread(options.envoy.warm)  # while the models load
         except (NotServable, SupervisionError, OSError) as error:
             raise StartFailed(str(error)) from None
         metrics.prepare(deployment.name for deployment in asked_deployments(plan))

@@ -44,7 +44,7 @@ def render(
     """
     if previous is not None and xds_dir is None:
         raise ValueError("a reload needs resource files: give xds_dir with previous")
-    from router.gateway.envoy.render import render_plan  # noqa: PLC0415 - costs 0.7 s
+    from router.gateway.envoy.rendering import render_plan  # noqa: PLC0415 - costs 0.7 s
 
     return render_plan(
         plan,
