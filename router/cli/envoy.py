@@ -32,7 +32,7 @@ def add(verbs: Verbs) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the bootstrap; 1 when the configuration or an address is invalid."""
+    """Write the bootstrap; 1 when the configuration or an address is invalid, or a file cannot be written."""
     from router.gateway.envoy import parse_target, render  # noqa: PLC0415
     from router.gateway.envoy.files import write_xds  # noqa: PLC0415
 
@@ -47,13 +47,13 @@ def run(arguments: argparse.Namespace) -> int:
             xds_dir=arguments.xds_dir,
             access_log=arguments.access_log,
         )
-    except (ValueError, FileNotFoundError) as error:
+        if arguments.xds_dir is not None:
+            write_xds(arguments.xds_dir, rendered)
+        if arguments.output is not None:
+            arguments.output.write_text(rendered.yaml(), encoding="utf-8")
+    except (ValueError, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return 1
-    if arguments.xds_dir is not None:
-        write_xds(arguments.xds_dir, rendered)
     if arguments.output is None:
         sys.stdout.write(rendered.yaml())
-    else:
-        arguments.output.write_text(rendered.yaml(), encoding="utf-8")
     return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -72,4 +73,10 @@ class ScriptedAsker:
 
 def generation_of(plan: Plan, asker: object | None = None) -> Generation:
     """A generation that asks `asker` and runs no process."""
-    return Generation(plan, Connections({}, {}), cast(Asker, asker or ScriptedAsker()))
+    return Generation(plan, connections(), cast(Asker, asker or ScriptedAsker()))
+
+
+def connections(**given: Any) -> Connections:
+    """Connections to nothing, but for what is given."""
+    nothing: dict[str, Any] = {field.name: {} for field in dataclasses.fields(Connections)}
+    return Connections(**nothing | given)

@@ -12,7 +12,7 @@ from router.questions import Capabilities, QuestionType
 from router.serving.errors import NotServable
 from router.serving.prepare import asked_deployments, connect, prepare, undescribed
 from tests.support.fake_systemone import FakeSystemOne, default_card
-from tests.support.plans import PLAIN, plan_of
+from tests.support.plans import PLAIN, connections, plan_of
 
 
 class Ignored:
@@ -103,7 +103,7 @@ class LateFleet:
     def use(self, deployments: Iterable[Deployment]) -> Connections:
         if self.error is not None:
             raise self.error
-        return Connections({}, {one.name: cast(Any, NeverReady()) for one in deployments})
+        return connections(processes={one.name: NeverReady() for one in deployments})
 
 
 class NeverReady:

@@ -32,7 +32,7 @@ class Rig:
         self.vitals = Vitals(self.status, self.metrics, lambda: self.generation)
 
     def called(self, deployment: str, outcome: CallOutcome, *, sent: bool = True) -> None:
-        report = SimpleNamespace(deployment=deployment, outcome=outcome, seconds=0.01, sent=sent)
+        report = SimpleNamespace(deployment=deployment, outcome=outcome, seconds=0.01, sent=sent, questions=1, states=1)
         self.vitals.call_ended(cast(Any, report))
 
     def lines(self, family: str) -> list[str]:
