@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import time
 import uuid
 from collections import Counter
 from collections.abc import Sequence
@@ -137,6 +138,19 @@ async def test_streams_through_async_sdks_side_by_side(stack: Stack) -> None:
         )
     claudes: Sequence[str] = ("claude-coder", "claude-reasoner", "claude-counsel", "claude-general")
     assert said == [{model} for model in (*MODELS.values(), *claudes)]
+
+
+def test_a_stream_comes_piece_by_piece(either: Stack) -> None:
+    with connected(either) as sdks:
+        stream = sdks.oai.chat.completions.create(
+            model="pointsman/auto",
+            messages=[{"role": "user", "content": ASKED["code"]}],
+            stream=True,
+            extra_headers={"x-sample-chunks": "10", "x-sample-chunk-delay-ms": "50"},
+        )
+        arrivals = [time.monotonic() for _ in stream]
+    assert len(arrivals) >= 10
+    assert arrivals[-1] - arrivals[0] > 0.25
 
 
 async def test_clients_that_leave_leave_nothing_behind(either: Stack) -> None:

@@ -69,6 +69,14 @@ def test_a_large_upload_elsewhere_has_no_limit_of_ours(either: Stack, http: http
     assert [one.body_sha256 for one in either.received("openai", mark)] == [hashlib.sha256(upload).hexdigest()]
 
 
+@pytest.mark.parametrize("size", [100, 3 * 1024 * 1024], ids=["small", "large"])
+def test_an_upload_elsewhere_that_trailers_end(either: Stack, size: int) -> None:
+    for send in (raw_http.http1, raw_http.http2):
+        mark, upload = uuid.uuid4().hex, b"0123456789" * (size // 10)
+        send(either.ports["listener"], "/files", upload, headers=[(MARK, mark)], trailers=[("x-sum", "abc")])
+        assert [one.body_sha256 for one in either.received("openai", mark)] == [hashlib.sha256(upload).hexdigest()]
+
+
 # -- spellings of paths
 
 SPELLINGS = [
@@ -155,6 +163,18 @@ def test_no_detour_by_a_header(stack: Stack, header: tuple[str, str]) -> None:
     headers = [(MARK, mark), header]
     answer = raw_http.http1(stack.ports["listener"], "/v1/chat/completions", BODY, method="GET", headers=headers)
     assert answer.status in {400, 403, 404}
+    assert not stack.received("openai", mark)
+
+
+def test_two_lengths_for_one_body_are_none(stack: Stack) -> None:
+    """The bytes after the shorter one would be a request that nobody has read."""
+    mark = uuid.uuid4().hex
+    headers = [(MARK, mark), ("transfer-encoding", "chunked")]
+    smuggled = b"0\r\n\r\nPOST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\n" + f"{MARK}: {mark}".encode()
+    answer = raw_http.http1(stack.ports["listener"], "/v1/chat/completions", smuggled + b"\r\n\r\n", headers=headers)
+    assert answer.status == 400
+    answer = raw_http.http1(stack.ports["listener"], "/x", BODY, headers=[(MARK, mark), ("content-length", "1")])
+    assert answer.status == 400
     assert not stack.received("openai", mark)
 
 

@@ -120,6 +120,8 @@ def test_paths_that_nobody_here_can_read(stack: Stack, sdks: Sdks, path: str) ->
 def test_the_sdks_own_calls_to_such_paths(sdks: Sdks) -> None:
     with pytest.raises(openai.NotFoundError, match="This path is not served"):
         sdks.oai.embeddings.create(model="general", input="hi", extra_headers={MARK: "refused"})
+    with pytest.raises(openai.NotFoundError, match="This path is not served"):
+        sdks.oai.files.create(file=("a.jsonl", b"{}"), purpose="batch", extra_headers={MARK: "refused"})
     with pytest.raises(anthropic.NotFoundError, match="This path is not served") as raised:
         sdks.claude.messages.count_tokens(
             model="claude-general", messages=[{"role": "user", "content": "hi"}], extra_headers={MARK: "refused"}
