@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from router.questions import Answer, Question
 
+from .card import Card
 from .rows import Raw, Row, RowPlan
 
 State = str | dict[str, Any] | list[Any]
@@ -66,6 +67,8 @@ class Answered:
 
 class Adapter(Protocol):
     """How one kind of artifact is asked."""
+
+    card: Card
 
     def plan(self, state: State, asked: Sequence[Asked]) -> RowPlan:
         """Rows that answer these questions about this state; never raises for what a client wrote."""

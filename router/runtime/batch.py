@@ -8,6 +8,7 @@ of the batch. What comes back is cut to each row's own lengths, so nobody ever s
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,13 +27,17 @@ _TYPES: Mapping[str, type] = {
 
 
 class Layout:
-    """The sides of one graph's tensors. Immutable, so threads may share it."""
+    """The sides of one graph's tensors."""
 
     def __init__(self, graph: Graph, pad: int, inputs: Mapping[str, str]) -> None:
         """`inputs` are those that the opened graph really has, with their element types; `pad` is the padding id."""
         self._pad = pad
         self._inputs = {name: _TYPES.get(kind, np.int64) for name, kind in inputs.items()}
         self._outputs: dict[str, Tensor] = {tensor.name: tensor for tensor in graph.outputs}
+
+    def lay_out(self, output: str, sides: tuple[int | str, ...]) -> None:
+        """Replace the names of an output's sides."""
+        self._outputs[output] = replace(self._outputs[output], shape=sides)
 
     def feed(self, rows: Sequence[Row]) -> dict[str, npt.NDArray[Any]]:
         """Inputs of one batch, padded. Inputs that no row gives (token types) are zeros."""

@@ -55,6 +55,14 @@ class Engine:
         values = self._session.run(wanted, self._layout.feed(rows))
         return self._layout.split(rows, dict(zip(wanted, values, strict=True)))
 
+    def shape(self, row: Row, output: str) -> tuple[int, ...]:
+        """The whole shape of an output for one row alone: for adapters whose graphs come in several layouts."""
+        return tuple(self._session.run([output], self._layout.feed([row]))[0].shape)
+
+    def lay_out(self, output: str, sides: tuple[int | str, ...]) -> None:
+        """Replace the names of an output's sides, before anything is served."""
+        self._layout.lay_out(output, sides)
+
     def beside(self, name: str) -> onnxruntime.InferenceSession:
         """A session of another, small graph of the artifact: on the CPU, without threads of its own.
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from router.questions import Question, QuestionType, SpanAnswer
 
-from .asking import Answered, Asked
+from .asking import Adapter, Answered, Asked
 from .body import BadBody, read_questions
 from .card import Preset
 from .card_reader import CARD_FILE
@@ -20,10 +20,9 @@ from .errors import ArtifactError
 from .heads import head_probabilities
 from .render import render_answers
 from .rows import Raw, RowPlan
-from .two_tower import TwoTower
 
 
-def check_golden(adapter: TwoTower) -> None:
+def check_golden(adapter: Adapter) -> None:
     """Run every golden case. Raises ArtifactError naming the case and what differs."""
     for index, case in enumerate(adapter.card.golden):
         where = f"{CARD_FILE}: golden[{index}]"
@@ -36,14 +35,14 @@ def check_golden(adapter: TwoTower) -> None:
             _answers(adapter, where, case, tolerance)
 
 
-def _preset(adapter: TwoTower, where: str, name: str) -> Preset:
+def _preset(adapter: Adapter, where: str, name: str) -> Preset:
     preset = adapter.card.presets.get(name)
     if preset is None or preset.pair is not None:
         raise ArtifactError(where, "the card defines no such preset of one text")
     return preset
 
 
-def _heads(adapter: TwoTower, where: str, case: Mapping[str, Any], tolerance: float) -> None:
+def _heads(adapter: Adapter, where: str, case: Mapping[str, Any], tolerance: float) -> None:
     presets = [_preset(adapter, f"{where}.{name}", name) for name in case["heads"]]
     plan = adapter.plan(case["state"], [Asked(Question(preset.type, preset=preset.name)) for preset in presets])
     outputs = _run(adapter, plan)
@@ -54,7 +53,7 @@ def _heads(adapter: TwoTower, where: str, case: Mapping[str, Any], tolerance: fl
             raise ArtifactError(f"{where}.{preset.name}", f"golden answer differs: {shown}, not {expected}")
 
 
-def _spans(adapter: TwoTower, where: str, state: str, expected: Sequence[Mapping[str, Any]], tolerance: float) -> None:
+def _spans(adapter: Adapter, where: str, state: str, expected: Sequence[Mapping[str, Any]], tolerance: float) -> None:
     presets = [p for p in adapter.card.presets.values() if p.type is QuestionType.SPAN]
     if len(presets) != 1:
         raise ArtifactError(where, "needs exactly one span preset in the card")
@@ -75,7 +74,7 @@ def _spans(adapter: TwoTower, where: str, state: str, expected: Sequence[Mapping
         raise ArtifactError(where, f"golden answer differs: {found}")
 
 
-def _answers(adapter: TwoTower, where: str, case: Mapping[str, Any], tolerance: float) -> None:
+def _answers(adapter: Adapter, where: str, case: Mapping[str, Any], tolerance: float) -> None:
     try:
         questions = read_questions(case["questions"])
     except BadBody:
@@ -85,13 +84,13 @@ def _answers(adapter: TwoTower, where: str, case: Mapping[str, Any], tolerance: 
     _same(f"{where}.answers", case["answers"], {key: got.get(key) for key in case["answers"]}, tolerance)
 
 
-def _ask(adapter: TwoTower, state: Any, raw: Any) -> dict[str, Any]:
+def _ask(adapter: Adapter, state: Any, raw: Any) -> dict[str, Any]:
     questions = read_questions(raw)
     plan = adapter.plan(state, [posed.asked for posed in questions.values()])
     return dict(zip(questions, adapter.answer(plan, _run(adapter, plan)), strict=True))
 
 
-def _run(adapter: TwoTower, plan: RowPlan) -> list[Raw]:
+def _run(adapter: Adapter, plan: RowPlan) -> list[Raw]:
     """Row by row: a golden answer must not depend on what it is batched with."""
     return [adapter.run([row])[0] for row in plan.rows]
 

@@ -13,8 +13,9 @@ from typing import Any
 
 from router.questions import Option, Question, Unknown
 
+from .adapters import adapter_for
 from .artifact import Artifact, open_artifact
-from .asking import Answered, Asked, Failure, FailureCode, State
+from .asking import Adapter, Answered, Asked, Failure, FailureCode, State
 from .body import Block, Body
 from .card import Card
 from .engine import Engine
@@ -23,7 +24,6 @@ from .golden import check_golden
 from .metrics import Metrics
 from .rows import RowPlan
 from .scheduler import Bounds, Computed, Scheduler
-from .two_tower import TwoTower
 
 log = logging.getLogger("pointsman.runtime")
 
@@ -52,7 +52,7 @@ class Asking:
 class Model:
     """Answers bodies. One event loop uses it; tokenising long text and inference happen in threads of its own."""
 
-    def __init__(self, artifact: Artifact, adapter: TwoTower, engine: Engine, bounds: Bounds | None = None) -> None:
+    def __init__(self, artifact: Artifact, adapter: Adapter, engine: Engine, bounds: Bounds | None = None) -> None:
         """Take over a loaded adapter; starts the scheduler's thread."""
         self.card: Card = artifact.card
         self.sha256 = artifact.sha256
@@ -136,12 +136,17 @@ class Model:
         self._planner.shutdown(wait=False, cancel_futures=True)
 
 
-def load_model(artifact: str, device: str = "auto", bounds: Bounds | None = None) -> Model:
-    """Open, verify, load, check and warm up an artifact (seconds). Raises ArtifactError or DeviceError by name."""
+def load_model(
+    artifact: str, device: str = "auto", bounds: Bounds | None = None, *, shared_context: bool = False
+) -> Model:
+    """Open, verify, load, check and warm up an artifact (seconds). Raises ArtifactError or DeviceError by name.
+
+    `shared_context` keeps the tokens of states for the calls that follow, where a model does not read a state once.
+    """
     start = time.monotonic()
     opened = open_artifact(artifact)
     engine = Engine(opened, device)
-    adapter = TwoTower(opened, engine)
+    adapter = adapter_for(opened, engine, shared_context=shared_context)
     check_golden(adapter)
     model = Model(opened, adapter, engine, bounds)
     try:

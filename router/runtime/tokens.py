@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from tokenizers import Tokenizer as _Tokenizer
@@ -34,6 +35,14 @@ class Encoded:
         return len(self.ids)
 
 
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Words as ids one after the other; word i is `ids[starts[i]:starts[i + 1]]`."""
+
+    ids: Ids
+    starts: Ids
+
+
 class Tokenizer:
     """The artifact's tokenizer with its guard against forged special tokens."""
 
@@ -47,6 +56,7 @@ class Tokenizer:
         inner.no_truncation()
         inner.no_padding()
         self._inner = inner
+        self._path = str(path)
         self._frame: Tokens = artifact.card.tokens
         self._forbidden = tuple(sorted(self._frame.forbidden, key=len, reverse=True))
         size = inner.get_vocab_size(with_added_tokens=True)
@@ -80,6 +90,32 @@ class Tokenizer:
             ids[np.isin(ids, self._special)] = self._unknown
         complete = len(clipped) == len(text) and len(ids) <= most
         return Encoded(ids[:most], encoding.offsets, complete)
+
+    def words(self, words: Sequence[str], most: int) -> Words:
+        """Each word by itself, as a text that was split before, with at most `most` tokens a word."""
+        encoding = self._inner.encode(
+            [self.neutral(word) for word in words], is_pretokenized=True, add_special_tokens=False
+        )
+        ids = np.array(encoding.ids, dtype=np.int64)
+        if len(self._special) and len(ids):
+            ids[np.isin(ids, self._special)] = self._unknown
+        of = np.array([-1 if place is None else place for place in encoding.word_ids], dtype=np.int64)
+        pieces = [ids[:0]]
+        starts = [0]
+        bounds = np.searchsorted(of, np.arange(len(words) + 1))
+        for first, last in pairwise(bounds):
+            # A word that vanishes in normalisation still has its place.
+            piece = ids[first : min(last, first + most)] if last > first else np.array([self._unknown], np.int64)
+            pieces.append(piece)
+            starts.append(starts[-1] + len(piece))
+        return Words(np.concatenate(pieces), np.array(starts, np.int64))
+
+    def require(self, name: str, ident: int | None) -> int:
+        """An id that the card's `name` gives. Raises ArtifactError when it gives none, or one that is not there."""
+        if ident is None or not 0 <= ident < self._inner.get_vocab_size(with_added_tokens=True):
+            what = "the card gives no id" if ident is None else f"has no id {ident}, which the card gives"
+            raise ArtifactError(self._path, f"{what} for {name}")
+        return ident
 
     @property
     def framing(self) -> int:
