@@ -199,5 +199,23 @@ def test_a_backends_own_error_comes_through(stack: Stack, sdks: Sdks) -> None:
     assert raised.value.response.headers["x-vsr-response-path"] == "upstream"
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_backend_that_is_not_there(sdks: Sdks, stream: bool) -> None:
+    with pytest.raises(openai.InternalServerError) as raised:
+        sdks.oai.with_options(max_retries=0).chat.completions.create(
+            model="absent", messages=[{"role": "user", "content": "hi"}], stream=stream
+        )
+    assert (raised.value.status_code, raised.value.code) == (503, "backend_unavailable")
+    with pytest.raises(anthropic.InternalServerError) as refused:
+        sdks.claude.with_options(max_retries=0).messages.create(
+            model="claude-absent", max_tokens=9, messages=[{"role": "user", "content": "hi"}], stream=stream
+        )
+    assert refused.value.status_code == 503
+    assert refused.value.body == {
+        "type": "error",
+        "error": {"type": "api_error", "message": "The selected backend is unavailable."},
+    }
+
+
 def test_nothing_is_left_open(stack: Stack) -> None:
     eventually(lambda: stack.metric("pointsman_streams_in_flight") == 0, "no stream is open", within=5)

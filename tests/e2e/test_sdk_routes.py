@@ -209,6 +209,7 @@ def test_a_model_asked_for_by_name_is_not_decided_on(sdks: Sdks) -> None:
 
 def test_each_sdk_lists_the_models(sdks: Sdks) -> None:
     every = [AUTO, *(model for format in ("openai", "responses", "anthropic") for model in _column(format))]
+    every += ["absent", "claude-absent"]
     assert [model.id for model in sdks.oai.models.list()] == every
     assert [model.id for model in sdks.claude.models.list()] == every
 
