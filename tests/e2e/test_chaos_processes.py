@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -160,22 +161,51 @@ class TestRouterKilled:
         assert received(chaos) == []
 
     def test_in_the_middle_of_an_upload(self, chaos: Stack) -> None:
-        half = b'{"model":"fail","messages":[{"role":"user","content":"' + b"x" * 300_000
-        rest = b"x" * 300_000 + b'"}]}'
-        head = (
-            "POST /v1/chat/completions HTTP/1.1\r\nhost: test\r\ncontent-type: application/json\r\n"
-            f"x-test-id: upload\r\ncontent-length: {len(half) + len(rest)}\r\n\r\n"
-        )
-        with socket.create_connection(("127.0.0.1", chaos.ports["listener"]), timeout=20) as client:
-            client.sendall(head.encode() + half)
-            eventually(lambda: chaos.metric("pointsman_streams_in_flight") > 0, "the router has its head", within=5)
+        with upload(chaos) as (client, rest):
             kill(chaos.child("--envoy-dir"))
             eventually(lambda: not listens(chaos.ports["extproc"]), "the router is gone", within=5)
             client.sendall(rest)
-            status = client.recv(65536).split(b"\r\n", 1)[0]
-        assert status in (b"HTTP/1.1 503 Service Unavailable", b"HTTP/1.1 500 Internal Server Error")
+            assert client.recv(65536).split(b" ")[1] in (b"500", b"503")
         chaos.wait_ready()
         assert received(chaos) == []
+
+
+@contextlib.contextmanager
+def upload(stack: Stack) -> Iterator[tuple[socket.socket, bytes]]:
+    """A request whose head has reached the router and half of whose body is sent; the other half."""
+    half = b'{"model":"fail","messages":[{"role":"user","content":"' + b"x" * 300_000
+    rest = b"x" * 300_000 + b'"}]}'
+    head = (
+        "POST /v1/chat/completions HTTP/1.1\r\nhost: test\r\ncontent-type: application/json\r\n"
+        f"x-test-id: upload\r\ncontent-length: {len(half) + len(rest)}\r\n\r\n"
+    )
+    before = stack.metric("pointsman_streams_in_flight")
+    with socket.create_connection(("127.0.0.1", stack.ports["listener"]), timeout=20) as client:
+        client.sendall(head.encode() + half)
+        eventually(lambda: stack.metric("pointsman_streams_in_flight") > before, "the router has its head", within=5)
+        yield client, rest
+
+
+class TestInFullDuplex:
+    def test_the_router_is_killed_before_and_during_a_body(self, tmp_path: Path, model: ThreadedModel) -> None:
+        streamed = "global:\n  router: {streamed_body: {enabled: true}}\n"
+        template = CONFIG.replace("<elsewhere>", model.fake.endpoint).replace("global:\n", streamed)
+        with running(tmp_path, template) as stack:
+            model.call(model.fake.hold)
+            seen = len(model.fake.calls)
+            request = Later(stack.ports["listener"], "waiting", model="attached")
+            eventually(lambda: len(model.fake.calls) > seen, "the model is being asked", within=5)
+            with upload(stack) as (client, rest):
+                kill(stack.child("--envoy-dir"))
+                assert request.result().status in (500, 503)
+                eventually(lambda: not listens(stack.ports["extproc"]), "the router is gone", within=5)
+                with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                    client.sendall(rest)
+                assert client.recv(65536).split(b" ")[1] in (b"500", b"503")
+            model.call(model.fake.release)
+            stack.wait_ready()
+            assert ask_once(stack.ports["listener"], "back", model="fail").status == 200
+            assert received(stack) == ["back"]
 
 
 class TestEnvoyKilled:

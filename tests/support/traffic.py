@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from tests.support.fake_systemone import FakeSystemOne
 
 CODE = "How do I reverse a linked list in Java?"
-MATH = "Find the integral of x squared from zero to one and prove the formula."
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +49,9 @@ def ask(
     text: str = CODE,
     headers: dict[str, str] | None = None,
 ) -> Answered:
-    """Send one chat request."""
-    body = json.dumps({"model": model, "messages": [{"role": "user", "content": text}]}).encode()
+    """Send one chat request; its id is part of what it says, so that no answer to another one will do."""
+    said = f"{text} ({id})"
+    body = json.dumps({"model": model, "messages": [{"role": "user", "content": said}]}).encode()
     began = time.monotonic()
     try:
         connection.request(
