@@ -10,6 +10,7 @@ import json
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from router.questions import Capabilities
 
@@ -17,7 +18,7 @@ from .card import Card
 from .card_reader import CARD_FILE, parse_card
 from .digests import SUMS_FILE, identity, listed, verify
 from .errors import ArtifactError
-from .foreign import derive
+from .foreign import CONTRACT_FILES, derive
 from .hub import cached, parse_reference
 
 BUILTIN = "builtin"
@@ -76,14 +77,26 @@ def read_card(directory: Path) -> Card:
     directory's own contract say. Raises ArtifactError.
     """
     path = directory / CARD_FILE
-    written = _read_json(path) if path.is_file() else {}
-    if isinstance(written, dict) and "adapter" not in written and not (written and not _has_contract(directory)):
-        return parse_card(derive(directory, written), str(path), golden=False)
-    return parse_card(written, str(path))
+    if _is_derived(directory):
+        written = _read_json(path) if path.is_file() else {}
+        return parse_card(derive(directory, _object(path, written)), str(path), golden=False)
+    return parse_card(_read_json(path), str(path))
 
 
-def _has_contract(directory: Path) -> bool:
-    return any((directory / name).is_file() for name in ("rl_agent_config.json", "gliner_config.json", "config.json"))
+def _is_derived(directory: Path) -> bool:
+    """Whether the card is made from the files of a public contract, with or without a `decision.json` over them."""
+    path = directory / CARD_FILE
+    if not path.is_file():
+        return True
+    written = _read_json(path)
+    partial = isinstance(written, dict) and "adapter" not in written
+    return partial and any((directory / name).is_file() for name in CONTRACT_FILES)
+
+
+def _object(path: Path, written: object) -> dict[str, Any]:
+    if not isinstance(written, dict):
+        raise ArtifactError(str(path), "must be an object")
+    return written
 
 
 def _read_json(path: Path) -> object:
@@ -117,8 +130,8 @@ def _described(directory: Path, _stamps: tuple[object, ...]) -> Capabilities:
 def open_artifact(artifact: str) -> Artifact:
     """Locate an artifact, hash all its files and read its card. Raises ArtifactError naming the first thing wrong."""
     directory = locate(artifact)
-    foreign = not (directory / CARD_FILE).is_file() and _has_contract(directory)
-    digest = verify(directory, needs_list=not foreign)
+    derived = _is_derived(directory)
+    digest = verify(directory, needs_list=not derived, added=CARD_FILE if derived else None)
     card = read_card(directory)
     for graph in card.graphs.values():
         if not (directory / graph.file).is_file():

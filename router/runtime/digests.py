@@ -39,10 +39,11 @@ def identity(digests: Mapping[str, str]) -> str:
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
-def verify(directory: Path, *, needs_list: bool) -> str:
+def verify(directory: Path, *, needs_list: bool, added: str | None = None) -> str:
     """Check all files both ways: every listed one is intact, every one that is used is listed. Returns the identity.
 
-    `needs_list` refuses a directory that lists nothing. Raises ArtifactError naming the first file that is wrong.
+    `needs_list` refuses a directory that lists nothing. `added` is a file that somebody laid beside the published ones:
+    it need not be listed, and counts for the identity. Raises ArtifactError naming the first file that is wrong.
     """
     expected = listed(directory)
     if expected is None and needs_list:
@@ -54,10 +55,13 @@ def verify(directory: Path, *, needs_list: bool) -> str:
         if file_digest(directory / name) != digest:
             source = SUMS_FILE if (directory / SUMS_FILE).is_file() else "the hub"
             raise ArtifactError(str(directory / name), f"does not have the digest that {source} lists")
+    own: dict[str, str] = {}
     for name in used_files(directory):
-        if name not in expected:
+        if name not in expected and name == added:
+            own[name] = file_digest(directory / name)
+        elif name not in expected:
             raise ArtifactError(str(directory / name), f"is not listed in {SUMS_FILE}")
-    return identity(expected)
+    return identity({**expected, **own})
 
 
 def used_files(directory: Path) -> list[str]:

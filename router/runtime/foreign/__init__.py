@@ -19,6 +19,7 @@ from router.runtime.errors import ArtifactError
 from . import classifiers, gliclass, gliner, marker_row
 from .folder import Folder
 
+CONTRACT_FILES = (marker_row.CONFIG, gliner.CONFIG, gliclass.CONFIG)
 _CONTRACTS = (marker_row, gliner, gliclass, classifiers)
 
 
