@@ -6,9 +6,9 @@ never sees a protobuf.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from enum import Enum, StrEnum
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -51,8 +51,12 @@ class Handler(Protocol):
     def on_head(self, head: Head) -> Reply | HeadVerdict:
         """Settle what the headers settle. Called once a stream, must not block."""
 
-    async def on_request(self, head: Head, body: bytes) -> Reply | Forward:
-        """Decide a request whose whole body, still in its content encoding, has come in."""
+    def on_request(self, head: Head, body: bytes) -> Reply | Forward | Coroutine[Any, Any, Reply | Forward]:
+        """Decide a request whose whole body, still in its content encoding, has come in.
+
+        Called on the event loop. What can be decided at once is returned at once, which saves a task; anything else
+        returns a coroutine, as every `async def` does: it runs in a task that is cancelled when the client leaves.
+        """
 
     def fault(self, head: Head, fault: Fault) -> Reply:
         """The answer, in the client's own format, to a request that cannot be decided."""

@@ -32,6 +32,12 @@ def add(verbs: Verbs) -> None:
         "--settle-s", type=float, default=3.0, help="seconds for health checks to turn away before streams are refused"
     )
     verb.add_argument("--keep-last-good", action="store_true", help=argparse.SUPPRESS)  # for our own supervisor
+    verb.add_argument(
+        "--transport",
+        choices=("fast", "grpcio"),
+        default="grpcio",
+        help="what carries Envoy's questions: the router's own HTTP/2 server, or grpcio's",
+    )
     verb.add_argument("--log-level", choices=("debug", "info", "warning", "error"), default="info")
     verb.set_defaults(run=run)
 
@@ -61,7 +67,9 @@ def _supervise(arguments: argparse.Namespace) -> int:
         sys.stderr.write(f"{arguments.config}: {problem}\n")
     if missing:
         return 1
-    options = SupervisorOptions(arguments.config, arguments.state_dir, arguments.drain_s, arguments.log_level)
+    options = SupervisorOptions(
+        arguments.config, arguments.state_dir, arguments.drain_s, arguments.log_level, arguments.transport
+    )
     try:
         asyncio.run(run_supervisor(source.plan, options))
     except EnvoyNotFoundError as error:
@@ -74,6 +82,7 @@ def _work(arguments: argparse.Namespace) -> int:
     import uvloop  # noqa: PLC0415
 
     from router.gateway.envoy import parse_target  # noqa: PLC0415
+    from router.gateway.transports import Transport  # noqa: PLC0415
     from router.serving.envoy_files import EnvoyFiles  # noqa: PLC0415
     from router.serving.source import LastGood  # noqa: PLC0415
     from router.serving.worker import WorkerOptions, run_worker  # noqa: PLC0415
@@ -88,6 +97,13 @@ def _work(arguments: argparse.Namespace) -> int:
     source: Source | None = load_again(arguments.config, last_good)
     if source is None:
         return 1
-    options = WorkerOptions(arguments.config, files, last_good, arguments.drain_s, arguments.settle_s)
+    options = WorkerOptions(
+        arguments.config,
+        files,
+        last_good,
+        arguments.drain_s,
+        arguments.settle_s,
+        transport=Transport(arguments.transport),
+    )
     uvloop.run(run_worker(source, options))
     return 0

@@ -60,23 +60,32 @@ class Health:
         self._changed.set()
         self._changed = asyncio.Event()
 
-    def _status(self) -> int:
+    def status(self, service: str) -> int | None:
+        """What is answered about `service` now; None when there is no such service."""
+        if service not in self._services:
+            return None
         return int(HealthCheckResponse.SERVING if self._serving else HealthCheckResponse.NOT_SERVING)
+
+    async def watch(self, service: str) -> AsyncIterator[int]:
+        """The status of `service` now and whenever it may have changed, until this is closed."""
+        while True:
+            changed, closed = self._changed, self._closed
+            status = self.status(service)
+            yield int(HealthCheckResponse.SERVICE_UNKNOWN) if status is None else status
+            if closed:
+                return
+            await changed.wait()
 
     async def _check(
         self, request: HealthCheckRequest, context: grpc.aio.ServicerContext[HealthCheckRequest, HealthCheckResponse]
     ) -> HealthCheckResponse:
-        if request.service not in self._services:
+        status = self.status(request.service)
+        if status is None:
             await context.abort(grpc.StatusCode.NOT_FOUND, "unknown service")
-        return HealthCheckResponse(status=self._status())
+        return HealthCheckResponse(status=status)
 
     async def _watch(
         self, request: HealthCheckRequest, context: grpc.aio.ServicerContext[HealthCheckRequest, HealthCheckResponse]
     ) -> AsyncIterator[HealthCheckResponse]:
-        known = request.service in self._services
-        while True:
-            changed, closed = self._changed, self._closed
-            yield HealthCheckResponse(status=self._status() if known else HealthCheckResponse.SERVICE_UNKNOWN)
-            if closed:
-                return
-            await changed.wait()
+        async for status in self.watch(request.service):
+            yield HealthCheckResponse(status=status)

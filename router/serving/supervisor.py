@@ -32,12 +32,16 @@ _LOOK_S = 0.1
 
 @dataclass(frozen=True, slots=True)
 class SupervisorOptions:
-    """`state_dir` holds Envoy's files and sockets (default: a private temporary folder); times in seconds."""
+    """`state_dir` holds Envoy's files and sockets (default: a private temporary folder); times in seconds.
+
+    `transport` is the name of a `Transport`.
+    """
 
     config: Path
     state_dir: Path | None
     drain_s: float
     log_level: str
+    transport: str
 
 
 class _Life:
@@ -128,4 +132,5 @@ def _router_command(files: EnvoyFiles, options: SupervisorOptions) -> list[str]:
         *("--envoy-dir", str(files.folder), "--envoy-admin", str(files.admin), "--keep-last-good"),
         # Envoy is gone by the time the router drains: nobody is left who could be told to turn away.
         *("--settle-s", "0", "--drain-s", str(options.drain_s), "--log-level", options.log_level),
+        *("--transport", options.transport),
     ]

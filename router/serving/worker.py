@@ -18,7 +18,8 @@ from router.asking.errors import SupervisionError
 from router.asking.fleet import Fleet
 from router.config.plan import Plan
 from router.gateway.options import MachineOptions
-from router.gateway.server import ExtProcServer, ListenError, ServerOptions
+from router.gateway.transport import ListenError, Server, ServerOptions
+from router.gateway.transports import Transport
 from router.generation import DEFAULT_SIGNAL_TIMEOUT_S, Generation
 from router.observe import Metrics
 from router.pipeline import Pipeline
@@ -54,6 +55,7 @@ class WorkerOptions:
     drain_s: float = 60.0
     settle_s: float = 3.0
     ready_within_s: float = 600.0
+    transport: Transport = Transport.GRPCIO
 
 
 async def run_worker(source: Source, options: WorkerOptions) -> None:
@@ -96,7 +98,7 @@ async def run_worker(source: Source, options: WorkerOptions) -> None:
 class _AfterSwap:
     """What follows from another plan serving."""
 
-    def __init__(self, server: ExtProcServer, last_good: LastGood | None) -> None:
+    def __init__(self, server: Server, last_good: LastGood | None) -> None:
         self._server = server
         self._last_good = last_good
 
@@ -117,7 +119,7 @@ class _Serving:
     """The running process, from readiness to the end of its drain."""
 
     source: Source
-    server: ExtProcServer
+    server: Server
     status: Status
     reloader: Reloader
     watch: FileWatch
@@ -180,16 +182,15 @@ def _admin(plan: Plan, status: Status, metrics: Metrics) -> AdminServer:
 
 
 @contextlib.asynccontextmanager
-async def _serving(
-    plan: Plan, pipeline: Pipeline, metrics: Metrics, options: WorkerOptions
-) -> AsyncIterator[ExtProcServer]:
+async def _serving(plan: Plan, pipeline: Pipeline, metrics: Metrics, options: WorkerOptions) -> AsyncIterator[Server]:
     extproc = plan.services.extproc
     address = extproc.address if extproc.address.startswith("unix:") else f"{extproc.address}:{extproc.port}"
     machine = MachineOptions(
         max_body_bytes=plan.max_body_bytes, allow_mode_override=True, clear_route_cache=plan.clear_route_cache
     )
     settings = ServerOptions(machine=machine, deadline_s=_longest_decision_s(plan), settle_s=options.settle_s)
-    server = ExtProcServer(pipeline, address, settings, session=pipeline.session, on_stream=metrics.streams.inc)
+    serve = options.transport.server()
+    server = serve(pipeline, address, settings, session=pipeline.session, on_stream=metrics.streams.inc)
     try:
         await server.start()
     except ListenError as error:

@@ -23,7 +23,8 @@ from router.gateway.envoy.admin import Admin
 from router.gateway.envoy.files import write_xds
 from router.gateway.envoy.run import envoy_command
 from router.gateway.options import MachineOptions
-from router.gateway.server import SERVICE, ExtProcServer, ServerOptions
+from router.gateway.server import ExtProcServer
+from router.gateway.transport import SERVICE, ServerOptions
 from router.verdict import Fault, Forward, HeadVerdict
 from router.wire.http import Head, Reply
 

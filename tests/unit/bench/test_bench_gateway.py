@@ -23,7 +23,7 @@ from bench.lib.load import LoadError
 from bench.lib.process import Processes, free_ports
 from bench.lib.python import module
 from router.gateway.proto.ext_proc_pb2 import HttpBody, HttpHeaders, ProcessingRequest, ProcessingResponse
-from router.gateway.server import SERVICE
+from router.gateway.transport import SERVICE
 
 PORTS = Ports(backend=9001, listener=9002, extproc=9003, metrics=9004, management=9005)
 

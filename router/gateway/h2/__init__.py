@@ -1,0 +1,1 @@
+"""A purpose-built gRPC-over-HTTP/2 transport: what Envoy and health probes need, and nothing else."""
