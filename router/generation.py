@@ -17,6 +17,7 @@ from router.asking.plan import prepare as prepare_stage
 from router.config.plan import ApiFormat, Plan, Recipe
 from router.deciding.engine import CompiledRecipe, decide
 from router.deciding.engine import prepare as prepare_recipe
+from router.needed import NeededStages
 
 DEFAULT_SIGNAL_TIMEOUT_S = 45.0
 """How long a request's signals may take when nothing else bounds them ("Performance and cost")."""
@@ -24,13 +25,14 @@ DEFAULT_SIGNAL_TIMEOUT_S = 45.0
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """One recipe: what it asks at the request stage and how it decides.
+    """One recipe: what it asks at the request stage and how it decides. `needed` is None when it asks everything.
 
     `foregone` holds what a recipe without questions comes to, by client format: no request can change it.
     """
 
     recipe: Recipe
     stage: StagePlan
+    needed: NeededStages | None
     compiled: CompiledRecipe
     foregone: Mapping[ApiFormat, Target]
 
@@ -38,7 +40,8 @@ class Policy:
 def _policy(recipe: Recipe, plan: Plan) -> Policy:
     compiled = prepare_recipe(recipe)
     foregone = {} if recipe.questions else foregone_targets(plan, recipe.name, decide(compiled, {}))
-    return Policy(recipe, prepare_stage(recipe.questions, plan.deployments), compiled, foregone)
+    needed = NeededStages(recipe, plan.deployments, compiled) if plan.ask == "needed" else None
+    return Policy(recipe, prepare_stage(recipe.questions, plan.deployments), needed, compiled, foregone)
 
 
 class Generation:

@@ -201,7 +201,11 @@ class Pipeline:
         }
         started = self._clock()
         deadline = started + generation.signal_timeout_s
-        answers = (await generation.asker.ask(stage, texts, stage_deadline=deadline)).answers
+        unread: Mapping[str, Answer] = {}
+        if policy.needed is not None:
+            stage, unread = policy.needed.given(texts)
+        asked = await generation.asker.ask(stage, texts, stage_deadline=deadline)
+        answers = {**unread, **asked.answers}
         self._metrics.signal_seconds.observe(self._clock() - started)
         for rule, answer in answers.items():
             if isinstance(answer, Unknown):

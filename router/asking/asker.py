@@ -1,7 +1,9 @@
-"""Asks a stage's questions: every deployment's call at once, each rule waiting no longer than its own time.
+"""Asks a stage's questions: every deployment at once, each rule waiting no longer than its own time.
 
-Sources: "Performance and cost" (Budgets and deadlines): a late answer leaves its question unknown; "Decision signal": a
-model that is loading, overloaded or late leaves the signal unknown.
+What was answered before, or is being asked by another request, is not asked again; only the rest travels.
+
+Sources: "Performance and cost" (Batching, Budgets and deadlines): answers are reused, and a late one leaves its
+question unknown; "Decision signal": a model that is loading, overloaded or late leaves the signal unknown.
 """
 
 from __future__ import annotations
@@ -9,35 +11,23 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field, replace
 
-from router.asking.client import Decider
-from router.asking.errors import CallError, CallOutcome
-from router.asking.parse import read_answers
-from router.asking.plan import Call, StagePlan, StateKey, bind
-from router.questions import Answer, Unknown, UnknownReason
-
-_MARGIN_S = 0.010
-_MARGIN_SHARE = 0.1
-
-
-@dataclass(frozen=True, slots=True)
-class CallReport:
-    """One call, for metrics and traces. `sent` is False when it never left, because the model was not ready or no time
-    was left; then `seconds` is 0."""
-
-    deployment: str
-    outcome: CallOutcome
-    seconds: float
-    states: int
-    questions: int
-    sent: bool
+from router.asking.answer_cache import text_digest
+from router.asking.errors import CallError, CallOutcome, CallTimeout, Overloaded, Unavailable
+from router.asking.line import Exchange, Line, report_of
+from router.asking.parse import for_consumer
+from router.asking.plan import Asked, Call, Consumer, Part, StagePlan, StateKey, bind
+from router.asking.report import CallObserver, CallReport
+from router.questions import Answer, Unknown
 
 
 @dataclass(frozen=True, slots=True)
 class StageAnswers:
-    """The answer, perhaps unknown, of every rule of the stage by name, and the calls that it took."""
+    """The answer, perhaps unknown, of every rule of the stage by name, and the calls that were made for it.
+
+    A call that was still on its way when the wait ended is reported as timed out. Other requests' calls are theirs.
+    """
 
     answers: Mapping[str, Answer]
     calls: tuple[CallReport, ...]
@@ -48,90 +38,180 @@ class StageAnswers:
         return sum(report.sent for report in self.calls)
 
 
-class CallObserver(Protocol):
-    """Is told of every call when it has ended. Must be quick and must not raise."""
+@dataclass(slots=True)
+class _Inquiry:
+    """What one request wants of one call: where each answer is or comes from, and for how long that is waited for."""
 
-    def call_ended(self, report: CallReport) -> None:
-        """One call has ended, or was not sent."""
+    call: Call
+    started: float
+    wait_s: float
+    line: Line | None = None
+    sources: list[dict[str, tuple[bytes, Answer | Exchange]]] = field(default_factory=list)
+    own: Exchange | None = None
+    unsent: CallReport | None = None
+    refused: Unknown | None = None
+    waits: dict[Exchange, float] = field(default_factory=dict)
 
 
 class Asker:
-    """Asks through one client per deployment. One instance serves every request of a plan, concurrently.
+    """Asks through one line per deployment. One instance serves every request of a plan, concurrently.
 
     `is_ready` says whether a managed model has answered yet: one that has not is unavailable at once, never waited for.
-    `clock` gives monotonic seconds.
+    `clock` gives monotonic seconds, the same as that of the lines.
     """
 
     def __init__(
         self,
-        clients: Mapping[str, Decider],
+        lines: Mapping[str, Line],
         *,
         is_ready: Callable[[str], bool] = lambda deployment: True,
         observer: CallObserver | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._clients = clients
+        self._lines = lines
         self._is_ready = is_ready
         self._observer = observer
         self._clock = clock
 
     async def ask(self, stage: StagePlan, texts: Mapping[StateKey, str], *, stage_deadline: float) -> StageAnswers:
-        """Ask what `texts` allow until `stage_deadline` (monotonic seconds). Cancelling it abandons only its own calls.
+        """Ask what `texts` allow until `stage_deadline` (monotonic seconds). Cancelling ends the wait, not the calls.
 
         Never raises for a model's failure: those are `Unknown` with the reason.
         """
         bound = bind(stage, texts)
         answers: dict[str, Answer] = dict(bound.unread)
-        if len(bound.calls) <= 1:
-            done = [await self._call(call, stage_deadline) for call in bound.calls]
-        else:
-            async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(self._call(call, stage_deadline)) for call in bound.calls]
-            done = [task.result() for task in tasks]
-        for found, _ in done:
-            answers.update(found)
-        return StageAnswers(answers, tuple(report for _, report in done))
-
-    async def _call(self, call: Call, stage_deadline: float) -> tuple[dict[str, Answer], CallReport]:
-        started = self._clock()
-        timeout_s = min(call.timeout_s, stage_deadline - started)
-        client = self._clients.get(call.deployment)
-        if client is None or not self._is_ready(call.deployment):
-            return self._unsent(call, CallOutcome.UNAVAILABLE, UnknownReason.UNAVAILABLE)
-        if timeout_s <= 0:
-            return self._unsent(call, CallOutcome.TIMEOUT, UnknownReason.TIMEOUT)
-        outcome = CallOutcome.OK
+        inquiries: list[_Inquiry] = []
         try:
-            answers = read_answers(await client.decide(call.body(deadline_ms(timeout_s)), timeout_s), call)
+            for call in bound.calls:
+                inquiries.append(self._begin(call, stage_deadline))
+            for inquiry in inquiries:
+                await self._wait(inquiry)
+        finally:
+            for inquiry in inquiries:
+                if inquiry.line is not None:
+                    for exchange in inquiry.waits:
+                        inquiry.line.leave(exchange)
+        reports: list[CallReport] = []
+        for inquiry in inquiries:
+            for consumer, index in inquiry.call.readers:
+                answers[consumer.rule] = _answer(inquiry, consumer, index)
+            report = inquiry.unsent or self._report(inquiry)
+            if report is not None:
+                reports.append(report)
+        return StageAnswers(answers, tuple(reports))
+
+    # What is known, what is on its way, and what must be asked.
+
+    def _begin(self, call: Call, stage_deadline: float) -> _Inquiry:
+        now = self._clock()
+        inquiry = _Inquiry(call, now, min(call.timeout_s, stage_deadline - now))
+        line = self._lines.get(call.deployment)
+        if line is None or not self._is_ready(call.deployment):
+            return self._refuse(inquiry, call, Unavailable("not ready"))
+        if inquiry.wait_s <= 0:
+            return self._refuse(inquiry, call, CallTimeout("no time is left"))
+        inquiry.line = line
+        missing = self._look_up(inquiry, line)
+        if missing:
+            self._send(inquiry, line, missing)
+        for consumer, index in call.readers:
+            until = now + min(consumer.timeout_s, inquiry.wait_s)
+            for asked in consumer.asked:
+                source = inquiry.sources[index][asked.id][1]
+                if isinstance(source, Exchange) and inquiry.waits.get(source, now) < until:
+                    inquiry.waits[source] = until
+        for exchange in inquiry.waits:
+            line.join(exchange)
+        return inquiry
+
+    def _look_up(self, inquiry: _Inquiry, line: Line) -> dict[int, list[tuple[Asked, bytes]]]:
+        """Fill in the sources that there are. Returns the questions without one, with their keys, by part."""
+        missing: dict[int, list[tuple[Asked, bytes]]] = {}
+        hits = shared = 0
+        for index, part in enumerate(inquiry.call.parts):
+            text_key = text_digest(part.text)
+            sources: dict[str, tuple[bytes, Answer | Exchange]] = {}
+            inquiry.sources.append(sources)
+            for asked in part.asked:
+                key = text_key + asked.digest
+                source: Answer | Exchange | None = line.cache.get(key)
+                if source is not None:
+                    hits += 1
+                elif (source := line.asked_already(key, inquiry.started, inquiry.wait_s)) is not None:
+                    shared += 1
+                else:
+                    missing.setdefault(index, []).append((asked, key))
+                    continue
+                sources[asked.id] = (key, source)
+        if self._observer is not None:
+            misses = sum(map(len, missing.values()))
+            self._observer.looked_up(inquiry.call.deployment, hits, shared, misses)
+        return missing
+
+    def _send(self, inquiry: _Inquiry, line: Line, missing: Mapping[int, list[tuple[Asked, bytes]]]) -> None:
+        call, told_s = inquiry.call, inquiry.wait_s
+        if sum(map(len, missing.values())) < call.questions:
+            parts = tuple(
+                Part(call.parts[index].text, tuple(asked for asked, _ in left)) for index, left in missing.items()
+            )
+            told_s = min(told_s, _longest_wait(call, missing))
+            call = replace(call, parts=parts, readers=())
+        source: Exchange | Unknown
+        try:
+            keys = [[key for _, key in left] for left in missing.values()]
+            source = inquiry.own = line.start(call, keys, told_s, self._observer)
         except CallError as error:
-            outcome = error.outcome
-            answers = _all(call, error.reason)
-        elapsed = self._clock() - started
-        _drop_late(answers, call, elapsed)
-        return answers, self._report(call, outcome, elapsed, sent=True)
+            source = Unknown(error.reason)
+            inquiry.unsent = self._unsent(call, error)
+        for index, left in missing.items():
+            for asked, key in left:
+                inquiry.sources[index][asked.id] = (key, source)
 
-    def _unsent(self, call: Call, outcome: CallOutcome, reason: UnknownReason) -> tuple[dict[str, Answer], CallReport]:
-        return _all(call, reason), self._report(call, outcome, 0.0, sent=False)
+    # Waiting, and what came of it.
 
-    def _report(self, call: Call, outcome: CallOutcome, seconds: float, *, sent: bool) -> CallReport:
-        report = CallReport(call.deployment, outcome, seconds, len(call.parts), call.questions, sent)
+    async def _wait(self, inquiry: _Inquiry) -> None:
+        """Calls run whoever waits, so they can be waited for one after another, the most urgent first."""
+        for exchange, until in sorted(inquiry.waits.items(), key=lambda item: item[1]):
+            left = until - self._clock()
+            if exchange.ended_at is None and left > 0:
+                await asyncio.wait((exchange.task,), timeout=left)
+
+    def _report(self, inquiry: _Inquiry) -> CallReport | None:
+        own = inquiry.own
+        if own is None:
+            return None
+        elapsed = self._clock() - inquiry.started
+        return own.report or report_of(own.call, CallOutcome.TIMEOUT, elapsed, True)
+
+    def _refuse(self, inquiry: _Inquiry, call: Call, error: CallError) -> _Inquiry:
+        inquiry.refused = Unknown(error.reason)
+        inquiry.unsent = self._unsent(call, error)
+        return inquiry
+
+    def _unsent(self, call: Call, error: CallError) -> CallReport:
+        retry_after_s = error.retry_after_s if isinstance(error, Overloaded) else None
+        report = report_of(call, error.outcome, 0.0, False, retry_after_s)
         if self._observer is not None:
             self._observer.call_ended(report)
         return report
 
 
-def deadline_ms(timeout_s: float) -> int:
-    """The deadline told to the model: a little before the wait ends, so that what it finished in time still arrives."""
-    return max(1, int((timeout_s - min(_MARGIN_S, timeout_s * _MARGIN_SHARE)) * 1000))
+def _answer(inquiry: _Inquiry, consumer: Consumer, index: int) -> Answer:
+    if inquiry.refused is not None:
+        return inquiry.refused
+    until = inquiry.started + min(consumer.timeout_s, inquiry.wait_s)
+    answers: dict[str, Answer] = {}
+    for asked in consumer.asked:
+        key, source = inquiry.sources[index][asked.id]
+        answers[asked.id] = source.answer(key, until) if isinstance(source, Exchange) else source
+    return for_consumer(consumer, answers)
 
 
-def _all(call: Call, reason: UnknownReason) -> dict[str, Answer]:
-    unknown = Unknown(reason)
-    return {consumer.rule: unknown for consumer, _ in call.readers}
-
-
-def _drop_late(answers: dict[str, Answer], call: Call, elapsed: float) -> None:
-    """Whoever stopped waiting before the call ended has no answer, whatever the call brought."""
-    for consumer, _ in call.readers:
-        if consumer.timeout_s < elapsed:
-            answers[consumer.rule] = Unknown(UnknownReason.TIMEOUT)
+def _longest_wait(call: Call, missing: Mapping[int, list[tuple[Asked, bytes]]]) -> float:
+    """The longest that any rule waits for what is missing."""
+    wanted = {(index, asked.id) for index, left in missing.items() for asked, _ in left}
+    return max(
+        consumer.timeout_s
+        for consumer, index in call.readers
+        if any((index, asked.id) in wanted for asked in consumer.asked)
+    )

@@ -9,24 +9,38 @@ from __future__ import annotations
 
 import asyncio
 import io
+import re
+import time
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
 from typing import Final, Protocol
 
 import aiohttp
 import orjson
 from yarl import URL
 
-from router.asking.errors import BadResponse, CallError, CallTimeout, Overloaded, Rejected, Unavailable
+from router.asking.errors import (
+    BadResponse,
+    CallError,
+    CallTimeout,
+    ConnectionFailed,
+    Overloaded,
+    Rejected,
+    Unavailable,
+)
 from router.questions import UnknownReason
 
 MAX_RESPONSE_BYTES: Final = 4 * 1024 * 1024
 MAX_ERROR_BYTES: Final = 64 * 1024
-MAX_IN_FLIGHT: Final = 512
+MAX_IN_FLIGHT: Final = 4096
 
 _WHOLE_BODY_BYTES: Final = 256 * 1024
 _DECIDE_PATH: Final = "v1/systemone"
+_OPENAI_PATH: Final = "v1/decisions"
 _HEADERS: Final = {"Content-Type": "application/json", "Accept-Encoding": "identity", "User-Agent": "pointsman"}
 _OVERLOAD_STATUS: Final = frozenset({429, 529})
 _TIMEOUT_STATUS: Final = frozenset({408, 504})
+_NUMBER: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 _INPUT_LIMIT_CODES: Final = frozenset({"request_too_large", "max_length_exceeded", "scan_budget_exceeded"})
 
 
@@ -38,17 +52,25 @@ class Decider(Protocol):
 
 
 class SystemOneClient:
-    """Calls one endpoint: `unix:///path`, `http://host:port`, or a full URL ending in `/v1/systemone`.
+    """Calls one endpoint: `unix:///path`, `http://host:port`, or a full URL that ends in a path of the protocols.
 
+    `key` is sent as a bearer token and shown nowhere. Certificates are checked against the system's authorities.
     At most `max_in_flight` calls run at once; one more is refused as overloaded at once, because a queue here would
     only hide from the caller that the model has no room. Must be used from one event loop.
     """
 
     def __init__(
-        self, endpoint: str, *, max_response_bytes: int = MAX_RESPONSE_BYTES, max_in_flight: int = MAX_IN_FLIGHT
+        self,
+        endpoint: str,
+        *,
+        key: str | None = None,
+        max_response_bytes: int = MAX_RESPONSE_BYTES,
+        max_in_flight: int = MAX_IN_FLIGHT,
     ) -> None:
         self.endpoint = endpoint
-        self._socket_path, self._root = _split_endpoint(endpoint)
+        self._socket_path, self._root, decide_path = _split_endpoint(endpoint)
+        self._decide_url = self._root / decide_path
+        self._headers = _HEADERS if key is None else {**_HEADERS, "Authorization": f"Bearer {key}"}
         self._max_response_bytes = max_response_bytes
         self._max_in_flight = max_in_flight
         self._in_flight = 0
@@ -63,11 +85,11 @@ class SystemOneClient:
 
     async def decide(self, body: bytes, timeout_s: float) -> bytes:
         """The response to a System One request. Raises CallError."""
-        return await self._exchange("POST", _DECIDE_PATH, body, timeout_s)
+        return await self._exchange("POST", self._decide_url, body, timeout_s)
 
     async def get(self, path: str, timeout_s: float) -> bytes:
         """The response to a GET of `path`, relative to the server's root. Raises CallError."""
-        return await self._exchange("GET", path.lstrip("/"), None, timeout_s)
+        return await self._exchange("GET", self._root / path.lstrip("/"), None, timeout_s)
 
     async def retire(self) -> None:
         """Close once idle. Calls of requests that still hold this client are served, then its connections go."""
@@ -85,37 +107,37 @@ class SystemOneClient:
         if session is not None:
             await session.close()
 
-    async def _exchange(self, method: str, path: str, body: bytes | None, timeout_s: float) -> bytes:
+    async def _exchange(self, method: str, url: URL, body: bytes | None, timeout_s: float) -> bytes:
         if self._in_flight >= self._max_in_flight:
             raise Overloaded(f"{self._in_flight} calls are in flight already")
         self._in_flight += 1
         try:
             async with asyncio.timeout(timeout_s):
-                return await self._attempt(method, path, body)
+                return await self._attempt(method, url, body)
         except TimeoutError:
             raise CallTimeout(f"no answer within {timeout_s:.3f} s") from None
         except (aiohttp.ClientError, OSError) as error:
-            raise Unavailable(f"connection failed: {type(error).__name__}") from None
+            raise ConnectionFailed(f"connection failed: {type(error).__name__}") from None
         finally:
             self._in_flight -= 1
             if self._retired and self._in_flight == 0:
                 await self._close_session()
 
-    async def _attempt(self, method: str, path: str, body: bytes | None) -> bytes:
+    async def _attempt(self, method: str, url: URL, body: bytes | None) -> bytes:
         try:
-            return await self._send(method, path, body)
+            return await self._send(method, url, body)
         except aiohttp.ClientConnectorError:
             raise
         except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
             # A pooled connection that the server had already closed, a restarted runtime's say. Asking has no effect on
             # a model, so it may be asked again; the second failure is final.
-            return await self._send(method, path, body)
+            return await self._send(method, url, body)
 
-    async def _send(self, method: str, path: str, body: bytes | None) -> bytes:
+    async def _send(self, method: str, url: URL, body: bytes | None) -> bytes:
         # A large body goes out in pieces, so that writing it does not hold up the event loop.
         data = io.BytesIO(body) if body is not None and len(body) > _WHOLE_BODY_BYTES else body
         async with self._open().request(
-            method, self._root / path, data=data, headers=_HEADERS, allow_redirects=False
+            method, url, data=data, headers=self._headers, allow_redirects=False
         ) as response:
             if response.status == 200:
                 return await _read(response, self._max_response_bytes)
@@ -123,7 +145,7 @@ class SystemOneClient:
                 excerpt = await _read(response, MAX_ERROR_BYTES)
             except BadResponse:
                 excerpt = b""
-            raise _failure(response.status, excerpt, response.headers.get("Retry-After"))
+            raise _failure(response.status, excerpt, retry_after(response.headers, time.time()))
 
     def _open(self) -> aiohttp.ClientSession:
         if self._closed:
@@ -144,18 +166,22 @@ class SystemOneClient:
         return self._session
 
 
-def _split_endpoint(endpoint: str) -> tuple[str | None, URL]:
-    """The Unix socket, if it is one, and the URL of the server's root. Raises ValueError, naming what is allowed."""
+def _split_endpoint(endpoint: str) -> tuple[str | None, URL, str]:
+    """The Unix socket, if it is one, the URL of the server's root, and the path to ask at.
+
+    Raises ValueError, naming what is allowed.
+    """
     if endpoint.startswith("unix://"):
         path = endpoint.removeprefix("unix://")
         if not path.startswith("/"):
             raise ValueError(f"endpoint {endpoint!r}: write an absolute path, unix:///run/model.sock")
-        return path, URL("http://localhost/")
+        return path, URL("http://localhost/"), _DECIDE_PATH
     url = URL(endpoint)
     if url.scheme not in ("http", "https") or not url.host:
         raise ValueError(f"endpoint {endpoint!r}: use http://host:port, https://host:port or unix:///path")
-    root = url.path.rstrip("/").removesuffix("/" + _DECIDE_PATH)
-    return None, url.with_path(root + "/")
+    path = url.path.rstrip("/")
+    decide_path = _OPENAI_PATH if path.endswith("/" + _OPENAI_PATH) else _DECIDE_PATH
+    return None, url.with_path(path.removesuffix("/" + decide_path) + "/"), decide_path
 
 
 async def _read(response: aiohttp.ClientResponse, limit: int) -> bytes:
@@ -171,11 +197,11 @@ async def _read(response: aiohttp.ClientResponse, limit: int) -> bytes:
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
-def _failure(status: int, body: bytes, retry_after: str | None) -> CallError:
+def _failure(status: int, body: bytes, retry_after_s: float | None) -> CallError:
     code = _error_code(body)
     message = f"status {status}" if code is None else f"status {status}, code {code}"
     if status in _OVERLOAD_STATUS or (status == 503 and code == "overloaded"):
-        return Overloaded(message, _seconds(retry_after))
+        return Overloaded(message, retry_after_s)
     if status in _TIMEOUT_STATUS:
         return CallTimeout(message)
     if status >= 500:
@@ -202,5 +228,20 @@ def _error_code(body: bytes) -> str | None:
     return None
 
 
-def _seconds(value: str | None) -> float | None:
-    return float(value) if value is not None and value.isascii() and value.isdigit() and len(value) < 10 else None
+def retry_after(headers: Mapping[str, str], now: float) -> float | None:
+    """The seconds that a server asks to wait, in any form that servers use; `now` is the time of day in seconds."""
+    milliseconds = _number(headers.get("retry-after-ms"))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    written = headers.get("Retry-After")
+    seconds = _number(written)
+    if seconds is not None or written is None:
+        return seconds
+    try:
+        return max(0.0, parsedate_to_datetime(written).timestamp() - now)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _number(value: str | None) -> float | None:
+    return float(value) if value is not None and _NUMBER.fullmatch(value) else None

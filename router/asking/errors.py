@@ -3,7 +3,8 @@
     AskingError
      ├─ CallError            one call failed; every question it carried is unknown
      │   ├─ CallTimeout      no answer within the call's time
-     │   ├─ Unavailable      nobody listens, the model is not ready, or the server failed (5xx)
+     │   ├─ Unavailable      the model is not ready, the server failed (5xx), or the breaker is open
+     │   │   └─ ConnectionFailed  nobody listens, or the connection broke
      │   ├─ Overloaded       the model has no room: 429, 529, 503 with code `overloaded`, or our own bound on calls
      │   ├─ Rejected         the server will not take this call (4xx)
      │   └─ BadResponse      an answer that cannot be read: not JSON, or too large
@@ -54,6 +55,10 @@ class Unavailable(CallError):
 
     outcome = CallOutcome.UNAVAILABLE
     reason = UnknownReason.UNAVAILABLE
+
+
+class ConnectionFailed(Unavailable):
+    """The server could not be reached, so the call did nothing there, or only what asking again does no harm to."""
 
 
 class Overloaded(CallError):

@@ -11,14 +11,19 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Self
+from weakref import WeakSet
 
+from router.asking.answer_cache import FOREIGN_TTL_S, AnswerCache, capacity_from
 from router.asking.client import SystemOneClient
+from router.asking.line import Line
 from router.asking.placement import Placement, placement_of
 from router.asking.probe import ready
+from router.asking.replicas import Replicas
 from router.asking.supervise import Command, RuntimeProcess, default_command, private_dir
-from router.config.plan import Deployment
+from router.config.credentials import KeyUnavailable, read_key
+from router.config.plan import Deployment, KeySource
 
 logger = logging.getLogger("pointsman.runtime_process")
 
@@ -27,7 +32,8 @@ logger = logging.getLogger("pointsman.runtime_process")
 class Connections:
     """How one plan reaches its deployments, by name. `processes` holds the managed ones only."""
 
-    clients: Mapping[str, SystemOneClient]
+    lines: Mapping[str, Line]
+    clients: Mapping[str, SystemOneClient | Replicas]
     processes: Mapping[str, RuntimeProcess]
 
     def is_ready(self, deployment: str) -> bool:
@@ -52,13 +58,18 @@ class Connections:
 class _Running:
     process: RuntimeProcess
     client: SystemOneClient
+    line: Line
     task: asyncio.Task[None]
 
 
 class Fleet:
     """Owns every client and every runtime process. An async context manager: leaving it stops all of them.
 
-    `socket_dir` becomes private to this user. `restarted` is told of each restart.
+    `socket_dir` becomes private to this user. `restarted` is told of each restart. `environ` holds the keys of remote
+    APIs and the size of the answer caches; raises ValueError when that is no size.
+
+    What a managed model answered is kept until its process is started again; what any other answered is dropped with
+    the plan, and after some minutes.
     """
 
     def __init__(
@@ -67,12 +78,16 @@ class Fleet:
         *,
         command: Command = default_command,
         restarted: Callable[[Placement], None] = lambda placement: None,
+        environ: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
+        self._environ = environ
+        self._kept_answers = capacity_from(environ)
+        self._lines: WeakSet[Line] = WeakSet()
         self._socket_dir = socket_dir
         self._command = command
         self._restarted = restarted
         self._managed: dict[Placement, _Running] = {}
-        self._attached: dict[str, SystemOneClient] = {}
+        self._attached: dict[tuple[str, KeySource | None], tuple[str | None, SystemOneClient]] = {}
 
     async def __aenter__(self) -> Self:
         return self
@@ -80,42 +95,66 @@ class Fleet:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        for line in list(self._lines):
+            await line.aclose()
         await self.keep(())
 
     def use(self, deployments: Iterable[Deployment]) -> Connections:
         """Connect a plan's deployments, starting the processes that do not run yet. Does not wait for readiness.
 
-        Raises SupervisionError when processes cannot be run in the socket directory, ValueError for a bad endpoint.
+        Raises SupervisionError when processes cannot be run in the socket directory, ValueError for a bad endpoint or a
+        key that cannot be had.
         """
-        clients: dict[str, SystemOneClient] = {}
+        lines: dict[str, Line] = {}
+        clients: dict[str, SystemOneClient | Replicas] = {}
         processes: dict[str, RuntimeProcess] = {}
         for deployment in deployments:
             placement = placement_of(deployment)
             if placement is not None:
                 running = self._managed.get(placement) or self._start(placement, deployment)
+                running.line.limit = deployment.max_calls
                 clients[deployment.name], processes[deployment.name] = running.client, running.process
+                lines[deployment.name] = running.line
             elif deployment.endpoint is not None:
-                clients[deployment.name] = self._attach(deployment.endpoint)
-        return Connections(clients, processes)
+                clients[deployment.name] = client = self._attach(deployment)
+                cache = AnswerCache(self._kept_answers, ttl_s=FOREIGN_TTL_S)
+                lines[deployment.name] = self._line(Line(client, cache=cache, limit=deployment.max_calls, strict=True))
+        return Connections(lines, clients, processes)
 
     async def keep(self, deployments: Iterable[Deployment]) -> None:
         """End the processes and clients that none of these deployments needs. Returns when they have ended."""
         kept = list(deployments)
         placements = {placement_of(deployment) for deployment in kept}
-        endpoints = {deployment.endpoint for deployment in kept}
+        endpoints = {(endpoint, deployment.key) for deployment in kept for endpoint in deployment.endpoints}
         leaving = [self._managed.pop(placement) for placement in list(self._managed) if placement not in placements]
         for endpoint in [endpoint for endpoint in self._attached if endpoint not in endpoints]:
-            await self._attached.pop(endpoint).retire()
+            await self._attached.pop(endpoint)[1].retire()
         for running in leaving:
             running.task.cancel()
         await asyncio.gather(*(running.task for running in leaving), return_exceptions=True)
         for running in leaving:
+            await running.line.aclose()
             await running.client.aclose()
 
-    def _attach(self, endpoint: str) -> SystemOneClient:
-        if endpoint not in self._attached:
-            self._attached[endpoint] = SystemOneClient(endpoint)
-        return self._attached[endpoint]
+    def _line(self, line: Line) -> Line:
+        self._lines.add(line)
+        return line
+
+    def _attach(self, deployment: Deployment) -> SystemOneClient | Replicas:
+        try:
+            key = read_key(deployment.key, self._environ) if deployment.key is not None else None
+        except KeyUnavailable as error:
+            raise ValueError(f"decision model {deployment.name!r}: {error}") from None
+        clients = [self._client(endpoint, deployment.key, key) for endpoint in deployment.endpoints]
+        return clients[0] if len(clients) == 1 else Replicas(clients)
+
+    def _client(self, endpoint: str, source: KeySource | None, key: str | None) -> SystemOneClient:
+        """The pooled client of an endpoint; a key that has changed since makes a new one, beside the old."""
+        known_key, client = self._attached.get((endpoint, source), (None, None))
+        if client is None or known_key != key:
+            client = SystemOneClient(endpoint, key=key)
+            self._attached[endpoint, source] = (key, client)
+        return client
 
     def _start(self, placement: Placement, deployment: Deployment) -> _Running:
         async def prober() -> bool:
@@ -125,13 +164,20 @@ class Fleet:
                 logger.exception("asking whether %s is ready failed unexpectedly", placement.key)
                 return False
 
+        cache = AnswerCache(self._kept_answers)
+
+        def restarted(placement: Placement) -> None:
+            cache.clear()  # the artifact may be another one by now
+            self._restarted(placement)
+
         process = RuntimeProcess(
-            placement, private_dir(self._socket_dir), prober, command=self._command, restarted=self._restarted
+            placement, private_dir(self._socket_dir), prober, command=self._command, restarted=restarted
         )
         client = SystemOneClient(process.endpoint)
+        line = self._line(Line(client, cache=cache))
         task = asyncio.create_task(process.run(), name=f"runtime {placement.key}")
         task.add_done_callback(_report_crash)
-        self._managed[placement] = _Running(process, client, task)
+        self._managed[placement] = _Running(process, client, line, task)
         return self._managed[placement]
 
 

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
+from router.asking import openai
 from router.asking.errors import BadResponse
 from router.asking.plan import Asked, Call, Composition, Consumer, part_name
+from router.config.plan import Dialect
 from router.questions import (
     Answer,
     ChoiceAnswer,
@@ -48,28 +51,50 @@ class _InvalidError(Exception):
     """An answer that does not fit its question. Caught in this module."""
 
 
+@dataclass(frozen=True, slots=True)
+class Response:
+    """The answers of a call, by part and question id, and who gave them (None: the server does not say)."""
+
+    parts: list[dict[str, Answer]]
+    identity: str | None
+
+
 def read_answers(body: bytes, call: Call) -> dict[str, Answer]:
     """The answer of every rule that reads this call. Raises BadResponse when `body` is not a JSON object."""
-    parts = _read_parts(body, call)
-    return {consumer.rule: _for_consumer(consumer, parts[index]) for consumer, index in call.readers}
+    parts = read_response(body, call).parts
+    return {consumer.rule: for_consumer(consumer, parts[index]) for consumer, index in call.readers}
 
 
-def _read_parts(body: bytes, call: Call) -> list[dict[str, Answer]]:
+def read_response(body: bytes, call: Call) -> Response:
+    """The answer of every question of this call. Raises BadResponse when `body` is not a JSON object."""
     try:
         document = orjson.loads(body)
     except orjson.JSONDecodeError:
         raise BadResponse("the response is not JSON") from None
     if not isinstance(document, dict):
         raise BadResponse("the response is not a JSON object")
-    others = _object(document.get("states"))
-    envelopes = [document, *(_object(others.get(part_name(i))) for i in range(1, len(call.parts)))]
-    return [
+    if call.stage.dialect is Dialect.OPENAI:
+        envelopes: list[Mapping[str, Any]] = [openai.envelope(document, [asked.id for asked in call.parts[0].asked])]
+    else:
+        others = _object(document.get("states"))
+        envelopes = [document, *(_object(others.get(part_name(i))) for i in range(1, len(call.parts)))]
+    parts = [
         {asked.id: read_answer(envelope, asked, part.text) for asked in part.asked}
         for part, envelope in zip(call.parts, envelopes, strict=True)
     ]
+    return Response(parts, _identity(document) if call.stage.identify else None)
 
 
-def _for_consumer(consumer: Consumer, answers: Mapping[str, Answer]) -> Answer:
+def _identity(document: Mapping[str, Any]) -> str | None:
+    """Name and version of the model that answered, as far as the response tells."""
+    meta = _object(document.get("meta"))
+    told = (document.get("model"), meta.get("model_id"), meta.get("revision"), meta.get("model_sha256"))
+    words = [word for word in told if isinstance(word, str)]
+    return "\n".join(words) if words else None
+
+
+def for_consumer(consumer: Consumer, answers: Mapping[str, Answer]) -> Answer:
+    """The answer that a rule reads, of answers by question id: one of them, or a set put together from several."""
     if consumer.composition is None:
         return answers[consumer.asked[0].id]
     return compose_set(consumer.composition, [answers[asked.id] for asked in consumer.asked])

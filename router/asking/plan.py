@@ -2,7 +2,7 @@
 
 `prepare` does once what depends on the recipe alone: which questions are equal, which sets must be composed, and each
 question's JSON. `bind` adds a request's texts: equal texts become one state, and an equal question about an equal state
-is asked once, whoever reads the answer. Both are pure.
+is asked once, whoever reads the answer. Both are pure. A server that reads one state a call gets a call for each.
 
 Source: "Performance and cost" (Calls per request, Batching, Budgets and deadlines).
 """
@@ -14,9 +14,11 @@ from dataclasses import dataclass
 
 import orjson
 
+from router.asking import openai
+from router.asking.answer_cache import question_digest
 from router.asking.placement import model_name
 from router.asking.render import as_asked, must_compose, noul_for_label, render
-from router.config.plan import Deployment, QuestionRule, StateKind
+from router.config.plan import Deployment, Dialect, QuestionRule, StateKind
 from router.questions import Capabilities, Question, QuestionType, Unknown, UnknownReason
 
 StateKey = tuple[str, StateKind]
@@ -29,14 +31,16 @@ COMPOSED_THRESHOLD = 0.5
 class Asked:
     """One question of a deployment as it travels.
 
-    `member` is its finished JSON member (`"q0":{...}`). `labels` are the keys that its answer must hold; None when a
-    preset's labels are known to the model alone.
+    `written` is its finished JSON: a member (`"q0":{...}`), or an item in OpenAI's dialect. `digest` stands for what is
+    asked, whatever its id. `labels` are the keys that its answer must hold; None when a preset's labels are known to
+    the model alone.
     """
 
     id: str
     type: QuestionType
-    member: bytes
+    written: bytes
     labels: tuple[str, ...] | None
+    digest: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +64,15 @@ class Consumer:
 
 @dataclass(frozen=True, slots=True)
 class DeploymentStage:
-    """What a stage can ask one deployment. `attempt_s` bounds a call to an attached model; None when nothing does."""
+    """What a stage can ask one deployment. `attempt_s` bounds a call to an attached model; None when nothing does.
+
+    `identify`: the server is asked who it is with every answer, because another model may have taken its place.
+    """
 
     name: str
     model: bytes
+    dialect: Dialect
+    identify: bool
     attempt_s: float | None
     consumers: tuple[Consumer, ...]
 
@@ -89,14 +98,18 @@ class Call:
     """One call to one deployment: bound to texts, not yet to a moment.
 
     `readers` pairs each rule with the index of the part that answers it. `timeout_s` is the longest that any of them
-    waits, within the deployment's own bound on an attempt.
+    waits, within `attempt_s`, the deployment's own bound on an attempt.
     """
 
-    deployment: str
-    model: bytes
+    stage: DeploymentStage
     parts: tuple[Part, ...]
     readers: tuple[tuple[Consumer, int], ...]
     timeout_s: float
+
+    @property
+    def deployment(self) -> str:
+        """Whom it goes to."""
+        return self.stage.name
 
     @property
     def questions(self) -> int:
@@ -104,12 +117,23 @@ class Call:
         return sum(len(part.asked) for part in self.parts)
 
     def body(self, deadline_ms: int) -> bytes:
-        """The System One request. The first state is `state`, further ones are `states.s1`, `states.s2`, and so on."""
-        pieces = [b'{"model":', self.model, b",", _state(self.parts[0])]
+        """The request. The first state is `state`, further ones are `states.s1`, `states.s2`, and so on.
+
+        The deadline is told to servers that know what it is.
+        """
+        stage = self.stage
+        if stage.dialect is Dialect.OPENAI:
+            (part,) = self.parts
+            questions = b",".join(asked.written for asked in part.asked)
+            return b'{"model":%s,"input":%s,"questions":[%s]}' % (stage.model, _text(part.text), questions)
+        pieces = [b'{"model":', stage.model, b",", _state(self.parts[0])]
         if len(self.parts) > 1:
             more = (b'"%s":{%s}' % (part_name(i).encode(), _state(self.parts[i])) for i in range(1, len(self.parts)))
             pieces += [b',"states":{', b",".join(more), b"}"]
-        pieces.append(b',"options":{"deadline_ms":%d}}' % deadline_ms)
+        if stage.dialect is Dialect.RUNTIME:
+            meta = b',"return_meta":true' if stage.identify else b""
+            pieces.append(b',"options":{"deadline_ms":%d%s}' % (deadline_ms, meta))
+        pieces.append(b"}")
         return b"".join(pieces)
 
 
@@ -119,6 +143,15 @@ class Bound:
 
     calls: tuple[Call, ...]
     unread: Mapping[str, Unknown]
+
+
+_Readers = list[tuple[Consumer, int]]
+_Parts = dict[str, dict[str, Asked]]
+
+
+def is_blank(text: str) -> bool:
+    """Whether there is nothing to ask about."""
+    return not text or text.isspace()
 
 
 def part_name(index: int) -> str:
@@ -141,20 +174,30 @@ def bind(stage: StagePlan, texts: Mapping[StateKey, str]) -> Bound:
     calls: list[Call] = []
     unread: dict[str, Unknown] = {}
     for deployment in stage.deployments:
-        readers: list[tuple[Consumer, int]] = []
-        parts: dict[str, dict[str, Asked]] = {}
+        readers: _Readers = []
+        parts: _Parts = {}
         index: dict[str, int] = {}
         for consumer in deployment.consumers:
             text = texts[deployment.name, consumer.state]
-            if not text or text.isspace():
+            if is_blank(text):
                 unread[consumer.rule] = Unknown(UnknownReason.NO_TEXT)
                 continue
             part = parts.setdefault(text, {})
             part.update((asked.id, asked) for asked in consumer.asked)
             readers.append((consumer, index.setdefault(text, len(index))))
-        if readers:
-            calls.append(_call(deployment, readers, parts))
+        if deployment.dialect is Dialect.RUNTIME:
+            groups = [(readers, parts)] if readers else []
+        else:
+            groups = _one_state_each(readers, parts)
+        calls.extend(_call(deployment, *group) for group in groups)
     return Bound(tuple(calls), unread)
+
+
+def _one_state_each(readers: _Readers, parts: _Parts) -> list[tuple[_Readers, _Parts]]:
+    return [
+        ([(consumer, 0) for consumer, index in readers if index == here], {text: asked})
+        for here, (text, asked) in enumerate(parts.items())
+    ]
 
 
 def _call(
@@ -164,7 +207,7 @@ def _call(
     if deployment.attempt_s is not None:
         timeout_s = min(timeout_s, deployment.attempt_s)
     bound = tuple(Part(text, tuple(asked.values())) for text, asked in parts.items())
-    return Call(deployment.name, deployment.model, bound, tuple(readers), timeout_s)
+    return Call(deployment, bound, tuple(readers), timeout_s)
 
 
 def _prepare_deployment(deployment: Deployment, rules: Iterable[QuestionRule]) -> DeploymentStage:
@@ -172,13 +215,15 @@ def _prepare_deployment(deployment: Deployment, rules: Iterable[QuestionRule]) -
 
     def share(question: Question) -> Asked:
         if question not in known:
-            known[question] = _asked(f"q{len(known)}", question, deployment.capabilities)
+            known[question] = _asked(f"q{len(known)}", question, deployment)
         return known[question]
 
     attempt_ms = deployment.timeout_ms if deployment.endpoint is not None else None
     return DeploymentStage(
         name=deployment.name,
         model=orjson.dumps(model_name(deployment)),
+        dialect=deployment.dialect,
+        identify=deployment.endpoint is not None,
         attempt_s=None if attempt_ms is None else attempt_ms / 1000,
         consumers=tuple(_consumer(rule, deployment.capabilities, share) for rule in rules),
     )
@@ -197,9 +242,14 @@ def _consumer(rule: QuestionRule, capabilities: Capabilities | None, share: Call
     return Consumer(rule.name, rule.state, rule.timeout_ms / 1000, asked, composition)
 
 
-def _asked(question_id: str, question: Question, capabilities: Capabilities | None) -> Asked:
-    member = orjson.dumps(question_id) + b":" + orjson.dumps(render(question))
-    return Asked(question_id, question.type, member, _labels(question, capabilities))
+def _asked(question_id: str, question: Question, deployment: Deployment) -> Asked:
+    body = orjson.dumps(render(question))
+    if deployment.dialect is Dialect.OPENAI:
+        written = orjson.dumps(openai.render(question_id, question))
+    else:
+        written = orjson.dumps(question_id) + b":" + body
+    labels = _labels(question, deployment.capabilities)
+    return Asked(question_id, question.type, written, labels, question_digest(body))
 
 
 def _labels(question: Question, capabilities: Capabilities | None) -> tuple[str, ...] | None:
@@ -211,7 +261,7 @@ def _labels(question: Question, capabilities: Capabilities | None) -> tuple[str,
 
 
 def _state(part: Part) -> bytes:
-    members = b",".join(asked.member for asked in part.asked)
+    members = b",".join(asked.written for asked in part.asked)
     return b'"state":%s,"questions":{%s}' % (_text(part.text), members)
 
 

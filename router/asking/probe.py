@@ -4,19 +4,22 @@ supervisor, never for a client's request.
 
 from __future__ import annotations
 
-from router.asking.asker import deadline_ms
 from router.asking.cards import read_capabilities, tiny_question
 from router.asking.client import SystemOneClient
 from router.asking.errors import CallError
+from router.asking.line import deadline_ms
 from router.asking.parse import read_answers
 from router.asking.placement import model_name
 from router.asking.plan import bind, prepare
+from router.asking.replicas import Replicas
 from router.config.plan import Deployment, QuestionRule, StateKind
 from router.questions import Capabilities, Unknown
 
 
-async def probe(client: SystemOneClient, deployment: Deployment, *, timeout_s: float = 5.0) -> Capabilities | None:
-    """What the server of an attached deployment lists for its model; None when it does not answer or does not say."""
+async def probe(
+    client: SystemOneClient | Replicas, deployment: Deployment, *, timeout_s: float = 5.0
+) -> Capabilities | None:
+    """What the server of a deployment that is not ours lists for its model; None when it does not answer or say."""
     try:
         return read_capabilities(await client.get("/v1/models", timeout_s), model_name(deployment))
     except CallError:

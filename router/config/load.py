@@ -7,12 +7,14 @@ OSError             the file cannot be read
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from router.config.compiler import compile_plan
 from router.config.compiler.context import Describe
+from router.config.credentials import why_absent
 from router.config.document import Document, Unreadable, parse
 from router.config.model.root import VERSION
 from router.config.plan import Plan
@@ -44,7 +46,8 @@ def load(
     `describe` tells what the model of an artifact can be asked: it is called once for each artifact that a rule asks,
     returns None when that cannot be known, and whatever it raises becomes an error at the artifact's line. A reference
     to an environment variable that is not set is an error when `serving`, else a warning; then what depends on it is
-    missing from the plan or holds the reference's own text.
+    missing from the plan or holds the reference's own text. A key of a decision model that cannot be had is a warning
+    unless `serving`: then whoever connects to the model needs it and says so.
     Raises `ConfigError` with all problems, and OSError when a file cannot be read.
     """
     document = open_document(source, environ=environ, file=file)
@@ -55,7 +58,8 @@ def load(
         _check_version(document)
         root, cut = read(document)
         if root is not None:
-            plan = compile_plan(document, root, cut, describe=describe, folder=folder)
+            absent = None if serving else functools.partial(why_absent, environ=environ)
+            plan = compile_plan(document, root, cut, describe=describe, folder=folder, absent=absent)
             if not _has_errors(document):
                 return Loaded(plan, in_file_order(document.problems))
     raise ConfigError(document.problems)

@@ -52,13 +52,35 @@ class RoutingView:
     head_share: float
 
 
+class Dialect(StrEnum):
+    """How a server is asked.
+
+    RUNTIME is System One with what model runtimes add (several states in a call, options); SYSTEMONE the base that
+    every server of the protocol reads; OPENAI the Decisions API.
+    """
+
+    RUNTIME = "runtime"
+    SYSTEMONE = "systemone"
+    OPENAI = "openai"
+
+
+@dataclass(frozen=True, slots=True)
+class KeySource:
+    """Where the router finds an API key. Exactly one is set."""
+
+    env: str | None = None
+    file: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Deployment:
     """A decision model that questions can be sent to.
 
-    Exactly one of `artifact` (started and watched by the router) and `endpoint` (`http://h:p`, `unix:///path`;
-    attached, never started by us) is set. `timeout_ms` bounds one attempt of a call to an attached model; None when
-    not written. `capabilities` is None while nobody has told what the model can do.
+    Exactly one of `artifact` (started and watched by the router) and `endpoint` (`http://h:p`, `unix:///path`, or the
+    full URL of a remote API; never started by us) is set. `replicas` are further endpoints of the same model, `key`
+    where the key of a remote API is. `timeout_ms` bounds one attempt of a call to an attached or remote model; None
+    when not written. `max_calls` bounds the calls in flight. `capabilities` is None while nobody has told what the
+    model can do.
     """
 
     name: str
@@ -69,6 +91,15 @@ class Deployment:
     timeout_ms: int | None
     view: RoutingView
     capabilities: Capabilities | None
+    dialect: Dialect = Dialect.RUNTIME
+    replicas: tuple[str, ...] = ()
+    key: KeySource | None = None
+    max_calls: int = 512
+
+    @property
+    def endpoints(self) -> tuple[str, ...]:
+        """Every endpoint of the model; none for one that the router starts."""
+        return () if self.endpoint is None else (self.endpoint, *self.replicas)
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +285,8 @@ class Plan:
 
     `revision` is a short hash of the document with environment values resolved away; `entrypoints` maps a public model
     name to a recipe name; `default_entrypoint` is the recipe of requests that name no model, `default_model` the
-    provider model when no decision matches. `signal_timeout_ms` is 0 when it follows the request's own deadline.
+    provider model when no decision matches. `signal_timeout_ms` is 0 when it follows the request's own deadline. `ask`
+    is what of a recipe's questions is asked: all, or those that can still change which decision is selected.
     """
 
     revision: str
@@ -270,3 +302,4 @@ class Plan:
     max_body_bytes: int
     streamed_body: bool
     clear_route_cache: bool
+    ask: Literal["all", "needed"] = "all"

@@ -13,6 +13,8 @@ from functools import cache
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
+from router.observe.asking_metrics import AskingMetrics
+
 _ROUTING_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
 RELOAD_OUTCOMES = ("ok", "invalid", "restart_required", "failed")
@@ -96,6 +98,7 @@ class Metrics:
             "pointsman_streams_in_flight", "Open ext_proc streams, one a request.", registry=self.registry
         )
         self._known_ready: set[str] = set()
+        self.asking = AskingMetrics(self.registry)
         self.request = cache(self._request)
         self.error = cache(self._error)
         self.forwarded = cache(self._forwarded)

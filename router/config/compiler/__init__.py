@@ -8,7 +8,7 @@ from pathlib import Path as FilePath
 from types import MappingProxyType
 
 from router.config.compiler.catalogue import Catalogue
-from router.config.compiler.context import Context, Describe, Names
+from router.config.compiler.context import Absent, Context, Describe, Names
 from router.config.compiler.providers import compile_default, compile_entrypoints, compile_listeners, compile_models
 from router.config.compiler.recipes import Recipes
 from router.config.document import Document
@@ -22,10 +22,19 @@ LOOPBACK = "127.0.0.1"
 
 
 def compile_plan(
-    document: Document, root: Root, cut: frozenset[Path], *, describe: Describe, folder: FilePath | None
+    document: Document,
+    root: Root,
+    cut: frozenset[Path],
+    *,
+    describe: Describe,
+    folder: FilePath | None,
+    absent: Absent | None = None,
 ) -> Plan:
-    """The plan. When `document.problems` holds an error afterwards, the plan is not whole and must not be used."""
-    context = Context(document, cut, describe, folder)
+    """The plan. When `document.problems` holds an error afterwards, the plan is not whole and must not be used.
+
+    `absent` says what is wrong with a key that the router would need, where that is worth a warning.
+    """
+    context = Context(document, cut, describe, folder, absent)
     settings = root.global_ or dialect.Global.model_validate({})
     router = settings.router or dialect.Router.model_validate({})
     catalog = settings.model_catalog or dialect.ModelCatalog.model_validate({})
@@ -56,6 +65,7 @@ def compile_plan(
         max_body_bytes=router.max_body_bytes,
         streamed_body=router.streamed_body.enabled if router.streamed_body else False,
         clear_route_cache=router.clear_route_cache,
+        ask=catalog.ask,
     )
 
 

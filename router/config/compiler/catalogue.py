@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from pathlib import Path as FilePath
-from urllib.parse import urlsplit
 
 from router.config.compiler.context import Context, Names
+from router.config.compiler.endpoints import (
+    addresses,
+    check_deployment,
+    dialect_of,
+    is_remote,
+    key_source,
+    written_capabilities,
+)
 from router.config.model import globals as dialect
 from router.config.plan import Deployment, RoutingView
 from router.config.problems import Path
@@ -16,7 +22,8 @@ from router.questions import Capabilities
 BUILTIN = "builtin"
 CATALOGUE: Path = ("global", "model_catalog")
 _BYTES_PER_TOKEN = 4
-_ENDPOINT = re.compile(r"https?://[^\s/?#@]+/?|unix:///\S+")
+_VIEW_TOKENS = 8192
+_REMOTE_VIEW_TOKENS = 4096
 _TOKENS_FOR_THE_QUESTION = 1024
 
 
@@ -58,33 +65,7 @@ class Catalogue:
     def check(self) -> None:
         """What is wrong with a deployment by itself, asked or not."""
         for deployment in self.deployments.values():
-            self._check(deployment)
-
-    def _check(self, deployment: dialect.Deployment) -> None:
-        context, at = self.context, deployment.at
-        artifact, endpoint = deployment.artifact is not None, deployment.endpoint is not None
-        if artifact and endpoint:
-            context.error(at("endpoint"), "artifact and endpoint cannot both be given", "keep one of them", key=True)
-        if not artifact and not endpoint and not context.is_cut(at("artifact")) and not context.is_cut(at("endpoint")):
-            hint = "artifact: a model that the router starts; endpoint: one that already runs"
-            context.error(at(), "needs artifact or endpoint", hint, key=True)
-        if deployment.endpoint is not None and not context.is_unset(at("endpoint")):
-            self._check_endpoint(deployment.endpoint, at("endpoint"))
-        if endpoint and deployment.device is not None:
-            context.error(at("device"), "has no effect with endpoint", "remove it: the model already runs", key=True)
-        if artifact and deployment.served_name is not None:
-            context.error(at("served_name"), "has no effect with artifact", "remove it", key=True)
-
-    def _check_endpoint(self, text: str, path: Path) -> None:
-        shown = self.context.shown(text, path)
-        if not _ENDPOINT.fullmatch(text):
-            allowed = "http://host:port, https://host:port or unix:///path"
-            self.context.error(path, f"{shown} is not the address of a runtime", f"write {allowed}")
-            return
-        try:
-            urlsplit(text).port  # noqa: B018 - reading it is the check
-        except ValueError:
-            self.context.error(path, f"{shown} has no usable port", "a port is from 1 to 65535")
+            check_deployment(self.context, deployment)
 
     def find(self, name: str | None, path: Path) -> Deployment | None:
         """The deployment that a rule asks, described; None when it cannot be had (reported once)."""
@@ -108,8 +89,10 @@ class Catalogue:
         if deployment is None:
             can, known = self._capabilities(BUILTIN, CATALOGUE)
             return Deployment(name, BUILTIN, None, name, "auto", None, _view(None, can), can) if known else None
-        if (deployment.artifact is None) == (deployment.endpoint is None):
+        if (deployment.artifact is None) == (not addresses(deployment)):
             return None
+        if is_remote(deployment):
+            return self._remote(name, deployment)
         artifact, capabilities, known = None, None, True
         if deployment.artifact is not None:
             artifact = self._located(deployment.artifact)
@@ -117,15 +100,35 @@ class Catalogue:
             capabilities, known = (None, True) if self.context.is_unset(path) else self._capabilities(artifact, path)
         if not known:
             return None
+        endpoints = [endpoint.rstrip("/") for endpoint, _ in addresses(deployment)]
         return Deployment(
             name=name,
             artifact=artifact,
-            endpoint=deployment.endpoint.rstrip("/") if deployment.endpoint else None,
+            endpoint=endpoints[0] if endpoints else None,
             served_name=deployment.served_name or name,
             device=deployment.device or "auto",
             timeout_ms=deployment.timeout_ms,
             view=_view(deployment.routing_view, capabilities),
             capabilities=capabilities,
+            replicas=tuple(endpoints[1:]),
+            max_calls=deployment.max_concurrent_calls,
+        )
+
+    def _remote(self, name: str, deployment: dialect.Deployment) -> Deployment:
+        endpoints = [endpoint.rstrip("/") for endpoint, _ in addresses(deployment)]
+        return Deployment(
+            name=name,
+            artifact=None,
+            endpoint=endpoints[0],
+            served_name=deployment.model or name,
+            device="auto",
+            timeout_ms=deployment.timeout_ms,
+            view=_view(deployment.routing_view, None, _REMOTE_VIEW_TOKENS),
+            capabilities=written_capabilities(deployment),
+            dialect=dialect_of(endpoints[0]),
+            replicas=tuple(endpoints[1:]),
+            key=key_source(self.context, deployment),
+            max_calls=deployment.max_concurrent_calls,
         )
 
     def _located(self, artifact: str) -> str:
@@ -147,10 +150,12 @@ class Catalogue:
             return None, False
 
 
-def _view(view: dialect.RoutingView | None, capabilities: Capabilities | None) -> RoutingView:
+def _view(
+    view: dialect.RoutingView | None, capabilities: Capabilities | None, tokens: int = _VIEW_TOKENS
+) -> RoutingView:
     """The routing view in bytes: four a token, and never more than the model reads at one byte a token."""
     view = view or dialect.RoutingView.model_validate({})
-    max_bytes = _BYTES_PER_TOKEN * view.max_tokens
+    max_bytes = _BYTES_PER_TOKEN * (tokens if view.max_tokens is None else view.max_tokens)
     readable = capabilities.readable_tokens if capabilities else None
     if readable is not None:
         # A model so short that the room for the question would eat everything gives half of itself to the text.

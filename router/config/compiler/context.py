@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 from router.config.document import Block, Document, Items
 from router.config.model.base import Model
 from router.config.model.signals import Bounds
+from router.config.plan import KeySource
 from router.config.problems import Path, nearest
 from router.config.scalars import NULL
 from router.questions import Capabilities, Predicate
@@ -17,6 +18,8 @@ from router.questions import Capabilities, Predicate
 T = TypeVar("T")
 
 Describe = Callable[[str], Capabilities | None]
+Absent = Callable[[KeySource], str | None]
+"""Why a key cannot be had here, in words without the key; None when it can."""
 
 PROBABILITY = (0.0, 1.0)
 ANY_NUMBER = (float("-inf"), float("inf"))
@@ -31,6 +34,7 @@ class Context:
     cut: frozenset[Path]
     describe: Describe
     folder: FilePath | None
+    absent: Absent | None = None
 
     def error(self, path: Path, message: str, hint: str | None = None, *, key: bool = False) -> None:
         """Report a mistake."""

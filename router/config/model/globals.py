@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag
 
 from router.config.model.base import Address, Model, Name, NotYet, Port, Text, pattern, soon
+from router.config.model.providers import EnvName
 
 MIB = 1024 * 1024
 
@@ -57,7 +58,9 @@ class Services(Model):
 class RoutingView(Model):
     """How much of a long text routing questions read."""
 
-    max_tokens: int = Field(8192, ge=256, le=1_048_576, description="Tokens, counted as four bytes each.")
+    max_tokens: Annotated[int, Field(ge=256, le=1_048_576)] | None = Field(
+        None, description="Tokens, counted as four bytes each; 8192 if absent, 4096 for provider systemone."
+    )
     head_share: float = Field(0.25, ge=0, le=1, description="The head's share of the view; the tail gets the rest.")
 
 
@@ -68,30 +71,69 @@ Device = Annotated[
 ]
 
 
+class DeploymentAuth(Model):
+    """Where the router finds the key of a remote API. The key itself never stands in a configuration."""
+
+    api_key_env: EnvName | None = Field(None, description="Environment variable of the router that holds the key.")
+    api_key_file: Text | None = Field(None, description="File, readable by the router, that holds the key.")
+
+
+class Replica(Model):
+    """One server of several that serve the same model."""
+
+    endpoint: Text = Field(description="As the deployment's `endpoint`.")
+    served_name: NotYet = None
+    device: NotYet = None
+
+
+class DeploymentCapabilities(Model):
+    """What a model can be asked, for an API that does not say so itself."""
+
+    question_types: Annotated[list[Literal["noul", "choice", "score", "set", "span"]], Field(min_length=1)] | None = (
+        Field(None, description="Types of question; noul, choice and score if absent.")
+    )
+    modalities: Annotated[list[Annotated[Literal["text"], soon("image", "video")]], Field(min_length=1)] | None = Field(
+        None, description="What the model reads: text."
+    )
+
+
 class Deployment(Model):
     """A decision model: started by the router (`artifact`) or reached where it already runs (`endpoint`)."""
 
-    provider: Annotated[Literal["model_runtime"], soon("systemone")] = Field(description="Kind of deployment.")
+    provider: Literal["model_runtime", "systemone"] = Field(
+        description="model_runtime: our model runtime, or one that speaks as it does. systemone: a remote API."
+    )
     artifact: Text | None = Field(None, description="`builtin`, or the folder of a decision-onnx artifact.")
-    endpoint: Text | None = Field(None, description="A runtime that already runs: http://host:port or unix:///path.")
+    endpoint: Text | None = Field(
+        None,
+        description="A runtime that already runs: http://host:port or unix:///path. Of a remote API the full URL: it "
+        "ends in /v1/systemone, or in /v1/decisions for one that speaks OpenAI's dialect.",
+    )
+    replicas: Annotated[list[Replica], Field(min_length=1, max_length=64)] | None = Field(
+        None, description="In place of `endpoint`: several servers of the same model."
+    )
     served_name: Name | None = Field(
         None, description="Name of the model at `endpoint`; the deployment's name if absent."
     )
+    model: Text | None = Field(None, description="Name of a remote API's model.")
+    auth: DeploymentAuth | None = Field(None, description="The key that a remote API wants, sent as a bearer token.")
     device: Device | None = Field(None, description="Where an artifact runs: auto (default), cpu or cuda:N.")
     timeout_ms: Annotated[int, Field(ge=1, le=60_000)] | None = Field(
         None, description="Bounds one attempt of a call; also the default of its rules' timeout_ms."
     )
+    max_concurrent_calls: int = Field(
+        512, ge=1, le=4096, description="Calls in flight at once; one more is refused at once as overloaded."
+    )
     routing_view: RoutingView | None = Field(None, description="How much of a long text routing questions read.")
+    capabilities: DeploymentCapabilities | None = Field(
+        None, description="What a remote API's model can be asked, where the API does not say so itself."
+    )
     description: str | None = Field(None, description="For people.")
     revision: NotYet = None
     profile: NotYet = None
     process: NotYet = None
-    replicas: NotYet = None
     input: NotYet = None
     scan_window: NotYet = None
-    capabilities: NotYet = None
-    model: NotYet = None
-    auth: NotYet = None
     enable_shared_context: NotYet = None
 
 
@@ -124,7 +166,11 @@ class ModelCatalog(Model):
     signal_timeout_ms: int = Field(
         0, ge=0, le=600_000, description="Bounds all signals of a request; 0 follows the request's own deadline."
     )
-    ask: NotYet = None
+    ask: Literal["all", "needed"] = Field(
+        "all",
+        description="all: every rule that a decision or projection reads. needed: only those that can still change "
+        "which decision is selected.",
+    )
     on_signal_overload: NotYet = None
     bindings: NotYet = None
     external: NotYet = None

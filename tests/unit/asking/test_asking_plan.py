@@ -2,7 +2,7 @@ import orjson
 import pytest
 
 from router.asking.plan import bind
-from router.config.plan import StateKind
+from router.config.plan import Dialect, StateKind
 from router.questions import Question, QuestionType, Unknown, UnknownReason
 from tests.unit.asking.asking_builders import (
     NO_SET,
@@ -31,7 +31,24 @@ def test_every_question_about_one_state_travels_in_one_call() -> None:
             "q0": {"type": "noul", "instructions": "A?"},
             "q1": {"type": "choice", "instructions": "Which one?", "criteria": {"x": None, "y": None}},
         },
-        "options": {"deadline_ms": 900},
+        "options": {"deadline_ms": 900, "return_meta": True},
+    }
+
+
+def test_a_process_of_ours_is_not_asked_who_it_is() -> None:
+    body = orjson.loads(only_call(stage(rule("a", noul()), on=[managed()])).body(900))
+    assert body["options"] == {"deadline_ms": 900}
+
+
+def test_a_plain_system_one_api_gets_one_state_a_call_and_no_extras() -> None:
+    remote = deployment(dialect=Dialect.SYSTEMONE)
+    plan = stage(rule("a", noul("A?")), rule("b", noul("B?"), state=SYSTEM), rule("c", noul("C?")), on=[remote])
+    calls = bind(plan, texts(plan, user="u", system="s")).calls
+    assert [[consumer.rule for consumer, _ in call.readers] for call in calls] == [["a", "c"], ["b"]]
+    assert orjson.loads(calls[1].body(900)) == {
+        "model": "m-served",
+        "state": "s",
+        "questions": {"q1": {"type": "noul", "instructions": "B?"}},
     }
 
 

@@ -315,7 +315,7 @@ def test_deployments() -> None:
     assert [line.split(": ", 2)[1:] for line in errors(text)] == [
         ["global.model_catalog.deployments.a", "needs artifact or endpoint; artifact: a model that the router starts;"
          " endpoint: one that already runs"],
-        ["global.model_catalog.deployments.b.provider", '"systemone" is not supported yet'],
+        ["global.model_catalog.deployments.b", 'missing key "model"'],
         ["global.model_catalog.deployments.c.endpoint", '"ftp://x" is not the address of a runtime; write'
          " http://host:port, https://host:port or unix:///path"],
         ["global.model_catalog.deployments.d.device", "has no effect with endpoint; remove it: the model already runs"],
