@@ -65,11 +65,11 @@ def post(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
         client = runner.run(start())
 
-        async def send(data: bytes) -> tuple[int, dict[str, Any]]:
-            async with client.post("/v1/systemone", data=data) as response:
+        async def send(data: bytes, path: str, headers: dict[str, str]) -> tuple[int, dict[str, Any]]:
+            async with client.post(path, data=data, headers=headers) as response:
                 return response.status, await response.json()
 
-        yield lambda data: runner.run(send(data))
+        yield lambda data, path="/v1/systemone", **headers: runner.run(send(data, path, headers))
         runner.run(client.close())
     model.close()
 
@@ -95,3 +95,38 @@ def test_any_request_is_answered_or_refused(post: Any, body: dict[str, Any]) -> 
 @settings(max_examples=40, deadline=None)
 def test_any_bytes_are_refused(post: Any, data: bytes) -> None:
     assert post(data)[0] in (400, 422)
+
+
+SCALARS = st.none() | st.booleans() | st.integers(-2, 2) | st.floats(allow_nan=False) | TEXT
+NAMES = (
+    "model state states questions input options id type instructions choices levels "
+    "assets images role content value label criteria name part q"
+)
+FIELDS = st.sampled_from(NAMES.split())
+KINDS = st.sampled_from(["noul", "choice", "score", "set", "span", "predicate", "message", "input_text", "input_image"])
+JSON = st.recursive(
+    SCALARS | KINDS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(FIELDS | TEXT, inner, max_size=5),
+    max_leaves=25,
+)
+PATHS = st.sampled_from(["/v1/systemone", "/v1/systemone/batches", "/v1/decisions"])
+TYPES = st.sampled_from(
+    ["application/json", "text/plain", "multipart/form-data; boundary=b", "multipart/form-data", "x"]
+)
+ENCODINGS = st.sampled_from(["identity", "gzip", "zstd", "br", "gzip, gzip", ""])
+
+
+@given(body=st.dictionaries(FIELDS, JSON, max_size=5) | JSON, path=PATHS)
+@settings(max_examples=150, deadline=None)
+def test_any_json_of_known_words_is_answered_or_refused(post: Any, body: Any, path: str) -> None:
+    status, got = post(json.dumps(body).encode(), path)
+    assert status in (200, 400, 404, 422)
+    assert status == 200 or (got["error"]["message"] and got["detail"])
+
+
+@given(data=st.binary(max_size=200), path=PATHS, kind=TYPES, encoding=ENCODINGS)
+@settings(max_examples=80, deadline=None)
+def test_any_bytes_of_any_kind_are_refused(post: Any, data: bytes, path: str, kind: str, encoding: str) -> None:
+    status, got = post(data, path, **{"Content-Type": kind, "Content-Encoding": encoding})
+    assert status in (400, 415, 422)
+    assert got["error"]["code"]

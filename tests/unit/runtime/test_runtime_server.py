@@ -10,23 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp.test_utils import TestClient, TestServer
+from aiohttp.test_utils import TestClient
 
 from router.runtime.listing import Names
 from router.runtime.model import Model, load_model
 from router.runtime.scheduler import Bounds
-from router.runtime.server import RUNNER_OPTIONS, Server
-
-Client = TestClient[Any, Any]
-NOUL = {"type": "noul", "instructions": "math"}
-PATH = "/v1/systemone"
-
-
-async def started(server: Server) -> TestServer:
-    running = TestServer(server.app())
-    options = {key: value for key, value in RUNNER_OPTIONS.items() if key != "handler_cancellation"}
-    await running.start_server(**options)
-    return running
+from router.runtime.server import Server
+from tests.support.runtime_client import NOUL, PATH, Client, post, started
 
 
 @pytest.fixture
@@ -35,13 +25,6 @@ async def client(tiny_model: Model) -> AsyncIterator[Client]:
     server.model = tiny_model
     async with TestClient(await started(server)) as client:
         yield client
-
-
-async def post(client: Client, body: Any, **kwargs: Any) -> tuple[int, dict[str, Any]]:
-    data = body if isinstance(body, bytes) else json.dumps(body).encode()
-    async with client.post(PATH, data=data, **kwargs) as response:
-        assert response.content_type == "application/json"
-        return response.status, await response.json()
 
 
 async def test_an_answer_has_the_whole_envelope(client: Client) -> None:
