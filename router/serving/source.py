@@ -6,6 +6,8 @@ asked of the text that was read, never of the file.
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +16,6 @@ from router.config.compiler.context import Describe
 from router.config.load import load
 from router.config.plan import Plan
 from router.config.problems import ConfigError, Problem
-from router.gateway.envoy.files import write_file
 
 LAST_GOOD = "last-good.yaml"
 
@@ -62,8 +63,14 @@ class LastGood:
         return self._path.exists()
 
     def save(self, source: Source) -> None:
-        """Remember what serves now. Raises OSError."""
-        write_file(self._path, source.text)
+        """Remember what serves now. Raises OSError.
+
+        Not forced to the disk, as it need not survive more than this process; so it takes no time from requests.
+        """
+        handle, fresh = tempfile.mkstemp(dir=self._path.parent, prefix=".", suffix=".tmp")
+        with os.fdopen(handle, "wb") as file:
+            file.write(source.text)
+        Path(fresh).replace(self._path)
 
     def forget(self) -> None:
         """Start anew: the operator's file decides alone."""

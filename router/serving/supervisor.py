@@ -28,6 +28,7 @@ logger = logging.getLogger("pointsman.supervisor")
 
 ENVOY_START_S = 30.0
 _LOOK_S = 0.1
+_LONGEST_SOCKET_PATH = 107
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,7 @@ async def run_supervisor(plan: Plan, options: SupervisorOptions) -> None:
     with contextlib.ExitStack() as stack:
         state = options.state_dir or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pointsman-")))
         files = EnvoyFiles(state)
+        _check_length(files)
         command = envoy_command(files.bootstrap, drain_s=max(1, int(options.drain_s)))
         try:
             versions = await asyncio.to_thread(files.write, plan, afresh=True)
@@ -95,6 +97,15 @@ async def run_supervisor(plan: Plan, options: SupervisorOptions) -> None:
                 task.cancel()
     if life.failure is not None:
         raise StartFailed(life.failure)
+
+
+def _check_length(files: EnvoyFiles) -> None:
+    path = files.admin.path or ""
+    if len(os.fsencode(path)) > _LONGEST_SOCKET_PATH:
+        raise StartFailed(
+            f"the path of Envoy's admin socket, {path}, is longer than {_LONGEST_SOCKET_PATH} bytes: "
+            "use a shorter --state-dir"
+        )
 
 
 async def _envoy_takes(versions: dict[str, str], files: EnvoyFiles, plan: Plan, life: _Life) -> None:

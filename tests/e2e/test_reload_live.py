@@ -234,6 +234,24 @@ def decided(stack: Stack) -> bool:
     return ask_once(stack.ports["listener"], "decided", model="auto").decision == "code"
 
 
+class TestEnvoyKilledWhileTheFileChanges:
+    def test_the_change_arrives_when_envoy_is_back(self, stack: Stack) -> None:
+        text = changed(fill(ROUTES, stack.ports), "- {name: general", f"- {wizard(stack)}\n    - {{name: general")
+        text = changed(text, "[{model: coder}]", "[{model: wizard}]")
+        with load(stack.ports["listener"], "auto", name="envoy", clients=2, pause_s=0.05) as traffic:
+            rename_into_place(stack, text)
+            for _ in range(2):
+                os.kill(stack.child("--config-path"), signal.SIGKILL)
+                time.sleep(0.4)
+            traffic.wait_for(lambda answer: answer.headers.get("x-vsr-selected-model") == "wizard", within=25, count=4)
+        assert {answer.status for answer in traffic.answers} <= {0, 200}, traffic.summary()
+        assert config(stack) == {"status": "ok"}
+
+
+def wizard(stack: Stack) -> str:
+    return f'{{name: wizard, backend_refs: [{{endpoint: "{endpoint(stack, "openai")}"}}]}}'
+
+
 class TestRouterKilledWhileTheFileIsBad:
     def test_it_comes_back_with_what_served_last(self, stack: Stack) -> None:
         good = changed(fill(ROUTES, stack.ports), "qwen3-coder-30b", "served-last")

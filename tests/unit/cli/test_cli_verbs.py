@@ -203,6 +203,11 @@ class TestServe:
         assert done.returncode == 1
         assert "POINTSMAN_NO_KEY is unset or empty" in done.stderr
 
+    def test_a_state_folder_whose_sockets_would_have_too_long_a_path(self, good: Path, tmp_path: Path) -> None:
+        done = pointsman("serve", "--config", str(good), "--envoy", "--state-dir", str(tmp_path / ("x" * 100)))
+        assert done.returncode == 1
+        assert done.stderr.splitlines()[-1].endswith("use a shorter --state-dir")
+
     def test_an_admin_address_that_makes_no_sense(self, good: Path) -> None:
         done = pointsman("serve", "--config", str(good), "--envoy-dir", str(good.parent), "--envoy-admin", "nonsense")
         assert done.returncode == 2
