@@ -271,11 +271,10 @@ class _Pull:
         url = hf_hub_url(self._reference.repo, file.name, revision=commit, endpoint=self._endpoint)
         self._report(file, have)
         try:
-            with path.open("ab") as target:
+            with path.open("ab", buffering=0) as target:
                 meter = _Meter(target, lambda size: self._report(file, size))
                 headers = build_hf_headers()
                 http_get(url, meter, resume_size=have, headers=headers, expected_size=file.size)  # type: ignore[arg-type]
-                target.flush()
                 os.fsync(target.fileno())
         except Exception as error:
             if path.is_file() and path.stat().st_size > file.size:
