@@ -9,7 +9,8 @@
 
 Unscripted questions get a plain valid answer: noul 0.5, the first option, the lowest level, no label, no span. Answers
 may depend on the state: pass a function of its text. `fake.hold()` keeps calls waiting until `fake.release()`, so that
-no test has to sleep. `fake.raw(body)` answers the next call with these very bytes.
+no test has to sleep. `fake.raw(body)` answers the next call with these very bytes. `POST /v1/decisions` answers the
+same script in OpenAI's dialect, and `listing = None` is an API that lists nothing.
 
 Run as `python -m tests.support.fake_systemone --uds PATH` it is a process that answers every question plainly.
 """
@@ -39,6 +40,8 @@ class SeenCall:
 
     body: dict[str, Any]
     connection: int = 0
+    authorization: str | None = None
+    path: str = "/v1/systemone"
 
     @property
     def state(self) -> Any:
@@ -46,7 +49,10 @@ class SeenCall:
 
     @property
     def questions(self) -> dict[str, Any]:
-        return dict(self.body.get("questions", {}))
+        questions = self.body.get("questions", {})
+        if isinstance(questions, list):
+            return {question["name"]: question for question in questions}
+        return dict(questions)
 
     @property
     def states(self) -> dict[str, Any]:
@@ -80,7 +86,7 @@ class FakeSystemOne:
         self.model = model
         self.calls: list[SeenCall] = []
         self.health = 200
-        self.listing: dict[str, Any] = {"object": "list", "data": [default_card(model)]}
+        self.listing: dict[str, Any] | None = {"object": "list", "data": [default_card(model)]}
         self.arrived = asyncio.Event()
         self._script = _Script()
         self._open = asyncio.Event()
@@ -161,6 +167,7 @@ class FakeSystemOne:
         """Listen. Sets `endpoint`; a restart listens at the same one."""
         app = web.Application(client_max_size=64 * 1024 * 1024)
         app.router.add_post("/v1/systemone", self._decide)
+        app.router.add_post("/v1/decisions", self._decide)
         app.router.add_get("/v1/models", self._models)
         app.router.add_get("/health", self._health)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
@@ -188,7 +195,8 @@ class FakeSystemOne:
 
     async def _decide(self, request: web.Request) -> web.StreamResponse:
         body = orjson.loads(await request.read())
-        self.calls.append(SeenCall(body, id(request.transport)))
+        key = request.headers.get("Authorization")
+        self.calls.append(SeenCall(body, id(request.transport), key, request.path))
         self.arrived.set()
         await self._open.wait()
         if self._script.drops > 0:
@@ -201,9 +209,12 @@ class FakeSystemOne:
             return web.Response(
                 body=fault.body, status=fault.status, headers=fault.headers, content_type="application/json"
             )
-        return web.Response(body=orjson.dumps(self._respond(body)), content_type="application/json")
+        content = self._respond_openai(body) if request.path == "/v1/decisions" else self._respond(body)
+        return web.Response(body=orjson.dumps(content), content_type="application/json")
 
     async def _models(self, _: web.Request) -> web.Response:
+        if self.listing is None:
+            return web.Response(status=404, text="{}", content_type="application/json")
         return web.Response(body=orjson.dumps(self.listing), content_type="application/json")
 
     async def _health(self, _: web.Request) -> web.Response:
@@ -227,6 +238,13 @@ class FakeSystemOne:
                 name: {"model": self.model, **self._envelope(e)} for name, e in body["states"].items()
             }
         return response
+
+    def _respond_openai(self, body: dict[str, Any]) -> dict[str, Any]:
+        asked = {q["name"]: _from_openai(q) for q in body["questions"]}
+        found = self._envelope({"state": body["input"], "questions": asked})["answers"]
+        answers = [{**_to_openai(found[name], asked[name]), "name": name} for name in asked]
+        usage = {"input_tokens": 1, "output_tokens": 0, "total_tokens": 1}
+        return {"model": self.model, "answers": answers, "usage": usage}
 
     def _envelope(self, part: Mapping[str, Any]) -> dict[str, Any]:
         state = part["state"]
@@ -274,6 +292,30 @@ def _write_answer(envelope: dict[str, Any], qid: str, question: Mapping[str, Any
         envelope["answers"][qid] = {"type": "noul", "noul": max((s["probability"] for s in spans), default=0.0)}
     else:
         envelope["answers"][qid] = _plain_answer(kind, question.get("criteria"), value)
+
+
+def _from_openai(question: Mapping[str, Any]) -> dict[str, Any]:
+    kind = question["type"]
+    asked = {"type": "noul" if kind == "predicate" else kind, "instructions": question["instructions"]}
+    if kind == "choice":
+        asked["criteria"] = {choice["value"]: choice.get("description") for choice in question["choices"]}
+    elif kind == "score":
+        asked["criteria"] = [level["label"] for level in question["levels"]]
+    return asked
+
+
+def _to_openai(answer: Mapping[str, Any], question: Mapping[str, Any]) -> dict[str, Any]:
+    if "error" in answer:
+        return {"type": "refusal"}
+    if answer["type"] == "noul":
+        return {"type": "predicate", "probability": answer["noul"]}
+    entries = answer["probabilities"].items()
+    if answer["type"] == "choice":
+        probabilities = [{"value": value, "probability": p} for value, p in entries]
+    else:
+        probabilities = [{"value": int(v), "label": question["criteria"][int(v)], "probability": p} for v, p in entries]
+    kept = {key: answer[key] for key in ("type", "choice", "score", "confidence") if key in answer}
+    return {**kept, "probabilities": probabilities}
 
 
 def _plain_answer(kind: str, criteria: Any, value: Scripted) -> dict[str, Any]:

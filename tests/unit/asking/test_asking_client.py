@@ -7,7 +7,7 @@ import orjson
 import pytest
 import pytest_asyncio
 
-from router.asking.client import SystemOneClient
+from router.asking.client import SystemOneClient, retry_after
 from router.asking.errors import (
     BadResponse,
     CallError,
@@ -214,3 +214,37 @@ async def test_the_environment_has_no_say(
 def test_a_bad_endpoint_is_named(endpoint: str) -> None:
     with pytest.raises(ValueError, match="endpoint"):
         SystemOneClient(endpoint)
+
+
+async def test_a_key_is_sent_as_a_bearer_token_and_shown_nowhere(fake: FakeSystemOne) -> None:
+    client = SystemOneClient(fake.endpoint, key="k-123")
+    fake.fail(status=401, code="k_123")
+    await _refused(client)
+    assert [call.authorization for call in fake.calls] == ["Bearer k-123"]
+    assert "k-123" not in repr(client)
+    await client.aclose()
+
+
+async def _refused(client: SystemOneClient) -> None:
+    with pytest.raises(Rejected) as caught:
+        await client.decide(BODY, 5)
+    assert "k-123" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        ({}, None),
+        ({"Retry-After": "7"}, 7.0),
+        ({"Retry-After": "1.5"}, 1.5),
+        ({"retry-after-ms": "250", "Retry-After": "7"}, 0.25),
+        ({"Retry-After": "Thu, 01 Jan 1970 00:01:40 GMT"}, 40.0),
+        ({"Retry-After": "Thu, 01 Jan 1970 00:00:10 GMT"}, 0.0),
+        ({"Retry-After": "soon"}, None),
+        ({"Retry-After": "-1"}, None),
+        ({"Retry-After": "nan"}, None),
+        ({"Retry-After": "9999999999"}, None),
+    ],
+)
+def test_when_to_come_back_in_every_form(headers: dict[str, str], expected: float | None) -> None:
+    assert retry_after(headers, now=60.0) == expected

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+
+import pytest
+
+from router.asking.client import SystemOneClient
+from router.asking.errors import ConnectionFailed, Overloaded
+from router.asking.replicas import Replicas
+from tests.support.fake_systemone import FakeSystemOne
+
+BODY = b'{"state":"s","questions":{"q":{"type":"noul","instructions":"A?"}}}'
+
+
+@pytest.fixture
+async def fakes() -> AsyncIterator[list[FakeSystemOne]]:
+    async with asyncio.timeout(20), FakeSystemOne() as one, FakeSystemOne() as two:
+        yield [one, two]
+
+
+@pytest.fixture
+async def replicas(fakes: list[FakeSystemOne]) -> AsyncIterator[Replicas]:
+    replicas = Replicas([SystemOneClient(fake.endpoint) for fake in fakes])
+    yield replicas
+    for client in replicas.clients:
+        await client.aclose()
+
+
+def counts(fakes: list[FakeSystemOne]) -> list[int]:
+    return [len(fake.calls) for fake in fakes]
+
+
+async def test_idle_servers_take_turns(fakes: list[FakeSystemOne], replicas: Replicas) -> None:
+    for _ in range(6):
+        await replicas.decide(BODY, 5)
+    assert counts(fakes) == [3, 3]
+
+
+async def test_the_one_with_fewer_in_flight_is_asked(fakes: list[FakeSystemOne], replicas: Replicas) -> None:
+    fakes[0].hold()
+    fakes[1].hold()
+    asking = [asyncio.ensure_future(replicas.decide(BODY, 10)) for _ in range(4)]
+    await asyncio.gather(fakes[0].wait_for_calls(2), fakes[1].wait_for_calls(2))
+    assert counts(fakes) == [2, 2]
+    fakes[0].release()
+    fakes[1].release()
+    await asyncio.gather(*asking)
+
+
+async def test_a_server_that_is_gone_is_passed_over(fakes: list[FakeSystemOne], replicas: Replicas) -> None:
+    await fakes[0].stop()
+    for _ in range(4):
+        assert b'"noul"' in await replicas.decide(BODY, 5)
+    assert len(fakes[1].calls) == 4
+    assert b"data" in await replicas.get("/v1/models", 5)
+
+
+async def test_a_server_that_was_gone_is_tried_last_for_a_moment() -> None:
+    now = time.monotonic()
+    async with asyncio.timeout(20), FakeSystemOne() as one, FakeSystemOne() as two:
+        replicas = Replicas([SystemOneClient(fake.endpoint) for fake in (one, two)], clock=lambda: now)
+        one.drop(2)  # the client itself tries a broken connection once more
+        for _ in range(2):
+            await replicas.decide(BODY, 5)
+        before = len(one.calls)
+        for _ in range(4):
+            await replicas.decide(BODY, 5)
+        assert len(one.calls) == before
+        now += 1.0
+        for _ in range(2):
+            await replicas.decide(BODY, 5)
+        assert len(one.calls) == before + 1
+        for client in replicas.clients:
+            await client.aclose()
+
+
+async def test_a_refusal_is_an_answer(fakes: list[FakeSystemOne], replicas: Replicas) -> None:
+    for fake in fakes:
+        fake.overload(times=1)
+    with pytest.raises(Overloaded):
+        await replicas.decide(BODY, 5)
+    assert sum(counts(fakes)) == 1
+
+
+async def test_nobody_there_is_a_failed_connection(fakes: list[FakeSystemOne], replicas: Replicas) -> None:
+    for fake in fakes:
+        await fake.stop()
+    with pytest.raises(ConnectionFailed):
+        await replicas.decide(BODY, 5)
+    with pytest.raises(ConnectionFailed):
+        await replicas.get("/health", 5)
