@@ -19,6 +19,19 @@ from tests.support.stack import PORT_NAMES, Stack, eventually, fetch, fill, free
 from tests.support.traffic import Later, load
 
 CONFIG = (Path(__file__).parent / "chaos.yaml").read_text().replace("<elsewhere>", "unix:///nobody.sock")
+UNASKED = """\
+version: v0.5
+listeners: [{name: public, address: 127.0.0.1, port: <listener>}]
+providers: {models: [{name: coder, backend_refs: [{endpoint: "http://127.0.0.1:<openai>/v1"}]}]}
+recipes: [{name: all, decisions: [{name: code, rules: {}, modelRefs: [{model: coder}]}]}]
+entrypoints: [{model_names: [auto], recipe: all}]
+global:
+  services:
+    extproc: {port: <extproc>}
+    metrics: {port: <metrics>}
+    management: {port: <management>}
+"""
+"""Needs no model, so that a router starts at once."""
 SLOW = {"x-sample-delay-ms": "2000"}
 
 
@@ -117,8 +130,8 @@ def two_routers(folder: Path) -> Iterator[tuple[dict[str, int], list[subprocess.
     ports = dict(zip(PORT_NAMES, free_ports(len(PORT_NAMES)), strict=True))
     second = dict(zip(("extproc", "metrics", "management"), free_ports(3), strict=True))
     configs = [folder / "one.yaml", folder / "two.yaml"]
-    configs[0].write_text(fill(CONFIG, ports))
-    configs[1].write_text(fill(CONFIG, ports | second))
+    configs[0].write_text(fill(UNASKED, ports))
+    configs[1].write_text(fill(UNASKED, ports | second))
     extproc = [ports["extproc"], second["extproc"]]
     admin, bootstrap = free_ports(1)[0], folder / "envoy.yaml"
     render = [
@@ -159,7 +172,7 @@ def healthy(admin: int) -> int:
 class TestOneOfTwoRoutersStops:
     def test_no_request_fails(self, tmp_path: Path) -> None:
         with two_routers(tmp_path) as (ports, routers, (first, _, admin)):
-            with load(ports["listener"], "fail", name="two", pause_s=0.02) as traffic:
+            with load(ports["listener"], "auto", name="two", pause_s=0.02) as traffic:
                 traffic.wait_for(lambda answer: answer.status == 200, count=50)
                 assert serving(first) == HealthCheckResponse.SERVING
                 routers[0].send_signal(signal.SIGTERM)
