@@ -76,11 +76,16 @@ def read_card(directory: Path) -> Card:
     A `decision.json` that names its adapter is the whole card; one that does not is laid over what the files of the
     directory's own contract say. Raises ArtifactError.
     """
+    return parse_card(card_data(directory), str(directory / CARD_FILE), golden=not _is_derived(directory))
+
+
+def card_data(directory: Path) -> Any:
+    """The whole card of a directory as JSON data, what was derived included. Raises ArtifactError."""
     path = directory / CARD_FILE
-    if _is_derived(directory):
-        written = _read_json(path) if path.is_file() else {}
-        return parse_card(derive(directory, _object(path, written)), str(path), golden=False)
-    return parse_card(_read_json(path), str(path))
+    if not _is_derived(directory):
+        return _read_json(path)
+    written = _read_json(path) if path.is_file() else {}
+    return derive(directory, _object(path, written))
 
 
 def _is_derived(directory: Path) -> bool:

@@ -7,7 +7,8 @@ questions in System One form, each within the case's tolerance.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from router.questions import Question, QuestionType, SpanAnswer
@@ -23,16 +24,28 @@ from .rows import Raw, RowPlan
 
 
 def check_golden(adapter: Adapter) -> None:
-    """Run every golden case. Raises ArtifactError naming the case and what differs."""
+    """Run the golden cases. Raises ArtifactError naming the first case that differs, and how."""
+    for drift in drifts(adapter):
+        raise drift
+
+
+def drifts(adapter: Adapter) -> Iterator[ArtifactError]:
+    """Every golden case that differs, as the error that says which and how."""
     for index, case in enumerate(adapter.card.golden):
         where = f"{CARD_FILE}: golden[{index}]"
         tolerance = float(case.get("tolerance", 0.02))
+        checks: list[Callable[[], None]] = []
         if "heads" in case:
-            _heads(adapter, f"{where}.heads", case, tolerance)
+            checks.append(partial(_heads, adapter, f"{where}.heads", case, tolerance))
         if "spans" in case:
-            _spans(adapter, f"{where}.spans", case["state"], case["spans"], tolerance)
+            checks.append(partial(_spans, adapter, f"{where}.spans", case["state"], case["spans"], tolerance))
         if "answers" in case:
-            _answers(adapter, where, case, tolerance)
+            checks.append(partial(_answers, adapter, where, case, tolerance))
+        for check in checks:
+            try:
+                check()
+            except ArtifactError as drift:
+                yield drift
 
 
 def _preset(adapter: Adapter, where: str, name: str) -> Preset:
