@@ -24,11 +24,13 @@ _TRUE: Final = 1
 _FALSE: Final = 2
 _UNKNOWN: Final = 4
 _ANY: Final = _TRUE | _FALSE | _UNKNOWN
+_SETTLED: Final = frozenset({_TRUE, _FALSE, _UNKNOWN})
 _BIT: Final = {Truth.TRUE: _TRUE, Truth.FALSE: _FALSE, Truth.UNKNOWN: _UNKNOWN}
 
 _MATCHES: Final = 1
 _REJECTS: Final = 2
 _FAILS: Final = 4
+_ON_ERROR: Final = {None: _UNKNOWN, "match": _TRUE, "no_match": _FALSE}
 _OF_UNKNOWN: Final = {"match": _MATCHES, "no_match": _REJECTS, "fail_request": _FAILS}
 
 Rules = frozenset[str]
@@ -45,15 +47,12 @@ def needed_rules(compiled: CompiledRecipe, readings: Readings) -> Rules:
     return Outlook(compiled).needed_rules(readings)
 
 
-class _State(NamedTuple):
-    """What is known about one request, and the rules about which nothing is."""
-
-    facts: Facts
-    pending: Rules
+_Truths = Callable[[Facts], int]
+"""The truths that a rule can have, given what is known."""
 
 
 class _Prospect(NamedTuple):
-    """A condition or a rule of one request: the truths it can have, and the pending rules that it reads.
+    """A rule of one request, in full: the truths it can have, and the rules without a reading that it reads.
 
     `for_truth` are those of `reads` that its truth depends on; its confidence may depend on all of them.
     """
@@ -63,81 +62,91 @@ class _Prospect(NamedTuple):
     reads: Rules
 
 
-_Look = Callable[[_State], _Prospect]
+_Look = Callable[[Facts], _Prospect]
+
+
+class _Item(NamedTuple):
+    """A compiled decision."""
+
+    decision: Decision
+    truths: _Truths
+    look: _Look
+    of_unknown: int
 
 
 class _Standing(NamedTuple):
     """A decision of one request with what can become of it."""
 
-    decision: Decision
+    item: _Item
     fates: int
-    prospect: _Prospect
 
     @property
-    def sure(self) -> bool:
-        return self.fates == _MATCHES
-
-    @property
-    def out(self) -> bool:
-        return self.fates == _REJECTS
+    def decision(self) -> Decision:
+        return self.item.decision
 
 
 class Outlook:
     """A recipe made ready for such questions. Immutable, and shared by all requests."""
 
-    __slots__ = ("_by_confidence", "_compiled", "_looks", "_names")
+    __slots__ = ("_by_confidence", "_compiled", "_items")
 
     def __init__(self, compiled: CompiledRecipe) -> None:
         self._compiled = compiled
         self._by_confidence = compiled.recipe.strategy == "confidence"
-        self._names = frozenset(rule.name for rule in compiled.recipe.questions)
         sources = _sources(compiled.recipe)
-        self._looks = tuple(
-            (decision, _compile(decision.rule, compiled.names, sources)) for decision in compiled.recipe.decisions
+        self._items = tuple(
+            _Item(
+                decision,
+                _compile_truths(decision.rule, compiled.names, sources),
+                _compile_look(decision.rule, compiled.names, sources),
+                _OF_UNKNOWN[decision.on_unknown],
+            )
+            for decision in compiled.recipe.decisions
         )
 
     def can_still_be_selected(self, readings: Readings) -> Rules:
         """As the function of this name."""
-        return frozenset(
-            standing.decision.name
-            for standing in self._contenders(self._standings(readings))
-            if standing.fates & _MATCHES
-        )
+        contenders = self._contenders(self._standings(self._facts(readings)))
+        return frozenset(standing.decision.name for standing in contenders if standing.fates & _MATCHES)
 
     def needed_rules(self, readings: Readings) -> Rules:
         """As the function of this name."""
-        standings = self._standings(readings)
+        facts = self._facts(readings)
+        standings = self._standings(facts)
         contenders = self._contenders(standings)
         close = self._close_tiers(contenders)
         needed: set[str] = set()
         for standing in contenders:
             if standing.fates not in (_MATCHES, _REJECTS, _FAILS):
-                needed |= standing.prospect.for_truth
+                needed |= standing.item.look(facts).for_truth
         for standing in standings:
             # A decision that cannot win can still make the confidences around it incomparable.
-            if not standing.out and not standing.decision.catch_all and standing.decision.tier in close:
-                needed |= standing.prospect.reads
+            if standing.decision.tier in close and not standing.decision.catch_all:
+                needed |= standing.item.look(facts).reads
         return frozenset(needed)
 
-    def _standings(self, readings: Readings) -> list[_Standing]:
-        facts = Facts(readings, self._compiled.projections.evaluate(readings).outputs)
-        state = _State(facts, self._names - readings.keys())
+    def _facts(self, readings: Readings) -> Facts:
+        return Facts(readings, self._compiled.projections.evaluate(readings).outputs)
+
+    def _standings(self, facts: Facts) -> list[_Standing]:
+        """Every decision that something could come of."""
         standings: list[_Standing] = []
-        for decision, look in self._looks:
-            prospect = look(state)
-            fates = prospect.truths & (_TRUE | _FALSE)  # a true rule matches, a false one does not
-            if prospect.truths & _UNKNOWN:
-                fates |= _OF_UNKNOWN[decision.on_unknown]
-            standings.append(_Standing(decision, fates, prospect))
+        for item in self._items:
+            truths = item.truths(facts)
+            fates = truths & (_TRUE | _FALSE)  # a true rule matches, a false one does not
+            if truths & _UNKNOWN:
+                fates |= item.of_unknown
+            if fates != _REJECTS:
+                standings.append(_Standing(item, fates))
         return standings
 
     def _contenders(self, standings: list[_Standing]) -> list[_Standing]:
         """Decisions that could win, or fail the request, because none that surely matches ranks above them for sure."""
-        sure = [standing.decision for standing in standings if standing.sure]
+        sure = [standing.decision for standing in standings if standing.fates == _MATCHES]
         return [
             standing
             for standing in standings
-            if not standing.out and not any(self._outranks(decision, standing.decision) for decision in sure)
+            if not any(self._outranks(decision, standing.decision) for decision in sure)
         ]
 
     def _outranks(self, one: Decision, other: Decision) -> bool:
@@ -159,67 +168,76 @@ class Outlook:
         return {tier for (tier, _), count in rivals.items() if count > 1}
 
 
-def _compile(rule: Rule, names: Names, sources: Mapping[str, Rules]) -> _Look:
+def _compile_truths(rule: Rule, names: Names, sources: Mapping[str, Rules]) -> _Truths:
     if isinstance(rule, Leaf):
-        return _compile_leaf(rule, names, sources)
-    children = tuple(_compile(child, names, sources) for child in rule.children)
-    combine = {Operator.AND: _every, Operator.OR: _some, Operator.NOT: _negated}[rule.operator]
-
-    def look(state: _State) -> _Prospect:
-        found = [child(state) for child in children]
-        truths = combine([prospect.truths for prospect in found])
-        open_question = truths not in (_TRUE, _FALSE, _UNKNOWN)
-        return _Prospect(
-            truths,
-            _NONE.union(*(prospect.for_truth for prospect in found)) if open_question else _NONE,
-            _NONE.union(*(prospect.reads for prospect in found)),
-        )
-
-    return look
+        return _leaf_truths(rule, names, sources)
+    children = tuple(_compile_truths(child, names, sources) for child in rule.children)
+    combine = _COMBINE[rule.operator]
+    return lambda facts: combine([child(facts) for child in children])
 
 
-def _compile_leaf(leaf: Leaf, names: Names, sources: Mapping[str, Rules]) -> _Look:
+def _leaf_truths(leaf: Leaf, names: Names, sources: Mapping[str, Rules]) -> _Truths:
     test = compile_leaf(leaf, names)
-    read = sources[leaf.name] if leaf.family == "projection" else frozenset({leaf.name})
-    projection = leaf.family == "projection"
-    unknown = {None: _UNKNOWN, "match": _TRUE, "no_match": _FALSE}[leaf.on_error]
-    blank = compile_leaf(Leaf(leaf.family, leaf.name, leaf.label, leaf.predicate), names)
+    name = leaf.name
+    unsettled = _TRUE | _FALSE | _ON_ERROR[leaf.on_error]
+    if leaf.family == "systemone":
+        return lambda facts: _BIT[test(facts).truth] if name in facts.readings else unsettled
+    reads = sources[name]
 
-    def look(state: _State) -> _Prospect:
-        pending = read & state.pending
-        if not pending:
-            return _Prospect(_BIT[test(state.facts).truth], _NONE, _NONE)
+    def truths(facts: Facts) -> int:
         # A band may be settled by what is known already, and then nothing can unsettle it.
-        if projection and (truth := blank(state.facts).truth) is not Truth.UNKNOWN:
-            return _Prospect(_BIT[truth], _NONE, pending)
-        return _Prospect(_TRUE | _FALSE | unknown, pending, pending)
+        if facts.outputs[name].truth is not Truth.UNKNOWN or reads <= facts.readings.keys():
+            return _BIT[test(facts).truth]
+        return unsettled
 
-    return look
+    return truths
+
+
+def _compile_look(rule: Rule, names: Names, sources: Mapping[str, Rules]) -> _Look:
+    truths_of = _compile_truths(rule, names, sources)
+    if isinstance(rule, Leaf):
+        read = sources[rule.name] if rule.family == "projection" else frozenset({rule.name})
+
+        def leaf(facts: Facts) -> _Prospect:
+            truths, reads = truths_of(facts), read - facts.readings.keys()
+            return _Prospect(truths, _NONE if truths in _SETTLED else reads, reads)
+
+        return leaf
+    children = tuple(_compile_look(child, names, sources) for child in rule.children)
+
+    def node(facts: Facts) -> _Prospect:
+        truths, found = truths_of(facts), [child(facts) for child in children]
+        for_truth = _NONE if truths in _SETTLED else _NONE.union(*(prospect.for_truth for prospect in found))
+        return _Prospect(truths, for_truth, _NONE.union(*(prospect.reads for prospect in found)))
+
+    return node
 
 
 def _negated(masks: list[int]) -> int:
     (mask,) = masks
-    return (mask & _UNKNOWN) | (_FALSE if mask & _TRUE else 0) | (_TRUE if mask & _FALSE else 0)
+    return _SWAPPED[mask]
 
 
 def _every(masks: list[int]) -> int:
-    return _combined(masks, neutral=_TRUE, decisive=_FALSE)
+    """What independent parts can combine to: true if all can be, false if one can, else unknown if one can be."""
+    result, all_true, none_false, unknown = 0, _TRUE, True, 0
+    for mask in masks:
+        all_true &= mask
+        result |= mask & _FALSE
+        unknown |= mask & _UNKNOWN
+        none_false = none_false and mask != _FALSE
+    return result | all_true | (unknown if none_false else 0)
 
 
 def _some(masks: list[int]) -> int:
-    return _combined(masks, neutral=_FALSE, decisive=_TRUE)
+    return _SWAPPED[_every([_SWAPPED[mask] for mask in masks])]
 
 
-def _combined(masks: list[int], *, neutral: int, decisive: int) -> int:
-    """AND, or OR with the roles of true and false changed: what independent parts can combine to."""
-    result = 0
-    if all(mask & neutral for mask in masks):
-        result |= neutral
-    if any(mask & decisive for mask in masks):
-        result |= decisive
-    if any(mask & _UNKNOWN for mask in masks) and all(mask & (neutral | _UNKNOWN) for mask in masks):
-        result |= _UNKNOWN
-    return result
+# True and false with their roles changed: NOT, and what makes an OR of an AND.
+_SWAPPED: Final = tuple(
+    mask & _UNKNOWN | (_FALSE if mask & _TRUE else 0) | (_TRUE if mask & _FALSE else 0) for mask in range(_ANY + 1)
+)
+_COMBINE: Final = {Operator.AND: _every, Operator.OR: _some, Operator.NOT: _negated}
 
 
 def _sources(recipe: Recipe) -> dict[str, Rules]:
