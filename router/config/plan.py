@@ -78,7 +78,7 @@ class Deployment:
 
     Exactly one of `artifact` (started and watched by the router) and `endpoint` (`http://h:p`, `unix:///path`, or the
     full URL of a remote API; never started by us) is set. `replicas` are further endpoints of the same model, `key`
-    where the key of a remote API is. `timeout_ms` bounds one attempt of a call to an attached or remote model; None
+    where their key is. `timeout_ms` bounds one attempt of a call to an attached or remote model; None
     when not written. `max_calls` bounds the calls in flight. `capabilities` is None while nobody has told what the
     model can do.
     """

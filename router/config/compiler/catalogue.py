@@ -111,6 +111,7 @@ class Catalogue:
             view=_view(deployment.routing_view, capabilities),
             capabilities=capabilities,
             replicas=tuple(endpoints[1:]),
+            key=key_source(self.context, deployment) if endpoints else None,
             max_calls=deployment.max_concurrent_calls,
         )
 

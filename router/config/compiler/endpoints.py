@@ -57,7 +57,7 @@ def dialect_of(endpoint: str) -> Dialect:
 
 
 def key_source(context: Context, deployment: dialect.Deployment) -> KeySource | None:
-    """Where the key of a remote API is; warns when it cannot be had here, if that is asked for."""
+    """Where the key of a model that is not ours is; warns when it cannot be had here, if that is asked for."""
     auth = deployment.auth
     if auth is None or (auth.api_key_env is None) == (auth.api_key_file is None):
         return None
@@ -111,7 +111,7 @@ def _check_auth(context: Context, deployment: dialect.Deployment) -> None:
         context.error(auth.at(), "needs api_key_env or api_key_file", key=True)
     for endpoint, path in addresses(deployment):
         if context.is_unset(path) or not _REMOTE.fullmatch(endpoint):
-            continue
+            continue  # a socket among them: nobody else can listen in
         url = urlsplit(endpoint)
         if url.scheme == "http" and url.hostname not in _LOOPBACK:
             context.warn(path, "the key travels unencrypted", "use https://")
@@ -132,9 +132,12 @@ def _check_runtime(context: Context, deployment: dialect.Deployment) -> None:
         context.error(at("device"), "has no effect with endpoint", "remove it: the model already runs", key=True)
     if artifact and deployment.served_name is not None:
         context.error(at("served_name"), "has no effect with artifact", "remove it", key=True)
-    for key, hint in (("model", "write served_name"), ("auth", "remove it"), ("capabilities", "a runtime says itself")):
+    if artifact and deployment.has("auth"):
+        context.error(at("auth"), "has no effect with artifact", "remove it", key=True)
+    for key, hint in (("model", "write served_name"), ("capabilities", "a runtime says itself")):
         if deployment.has(key):
             context.error(at(key), f"{key} is for provider systemone", hint, key=True)
+    _check_auth(context, deployment)
 
 
 def _check_unique(context: Context, deployment: dialect.Deployment) -> None:

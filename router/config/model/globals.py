@@ -72,7 +72,7 @@ Device = Annotated[
 
 
 class DeploymentAuth(Model):
-    """Where the router finds the key of a remote API. The key itself never stands in a configuration."""
+    """Where the router finds the key of a model that it does not run. The key itself never stands here."""
 
     api_key_env: EnvName | None = Field(None, description="Environment variable of the router that holds the key.")
     api_key_file: Text | None = Field(None, description="File, readable by the router, that holds the key.")
@@ -116,7 +116,7 @@ class Deployment(Model):
         None, description="Name of the model at `endpoint`; the deployment's name if absent."
     )
     model: Text | None = Field(None, description="Name of a remote API's model.")
-    auth: DeploymentAuth | None = Field(None, description="The key that a remote API wants, sent as a bearer token.")
+    auth: DeploymentAuth | None = Field(None, description="The key that the endpoint wants, sent as a bearer token.")
     device: Device | None = Field(None, description="Where an artifact runs: auto (default), cpu or cuda:N.")
     timeout_ms: Annotated[int, Field(ge=1, le=60_000)] | None = Field(
         None, description="Bounds one attempt of a call; also the default of its rules' timeout_ms."

@@ -75,6 +75,11 @@ def test_a_set_is_put_together_and_a_span_is_not(deployment: str) -> None:
     ]
 
 
+def test_an_attached_runtime_may_want_a_key() -> None:
+    found = far("provider: model_runtime, endpoint: 'https://gpu:8100', auth: {api_key_file: /run/key}")
+    assert (found.key, found.dialect) == (KeySource(file="/run/key"), Dialect.RUNTIME)
+
+
 def test_replicas() -> None:
     found = far("provider: model_runtime, replicas: [{endpoint: 'http://a:1'}, {endpoint: 'http://b:1/'}]")
     assert (found.endpoint, found.replicas) == ("http://a:1", ("http://b:1",))
@@ -136,8 +141,9 @@ def test_replicas() -> None:
         (SYSTEM_ONE + ", max_concurrent_calls: 0", "must be at least 1, not 0"),
         ("provider: model_runtime, endpoint: 'http://a:1', model: m", "model is for provider systemone; write"
          " served_name"),
-        ("provider: model_runtime, artifact: builtin, auth: {api_key_env: A}", "auth is for provider systemone;"
-         " remove it"),
+        ("provider: model_runtime, artifact: builtin, auth: {api_key_env: A}",
+         "has no effect with artifact; remove it"),
+        ("provider: model_runtime, endpoint: 'https://a:1', auth: {}", "needs api_key_env or api_key_file"),
         ("provider: model_runtime, artifact: builtin, replicas: [{endpoint: 'http://a:1'}]",
          "artifact and replicas cannot both be given; keep one of them"),
         ("provider: model_runtime, replicas: [{device: 'cuda:0'}]", None),
