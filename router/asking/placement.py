@@ -20,6 +20,13 @@ class Placement:
 
     artifact: str
     device: str
+    revision: str | None = None
+    shared_context: bool = False
+
+    @property
+    def reference(self) -> str:
+        """What names the model to the runtime: a directory, or a model of a hub with its commit."""
+        return self.artifact if self.revision is None else f"{self.artifact}@{self.revision}"
 
     @property
     def served_name(self) -> str:
@@ -29,7 +36,8 @@ class Placement:
     @property
     def key(self) -> str:
         """A short stable name for sockets, logs and metrics."""
-        digest = hashlib.sha256(f"{self.artifact}\0{self.device}".encode()).hexdigest()[:8]
+        parts = (self.reference, self.device, "shared" if self.shared_context else "")
+        digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:8]
         kept = "".join(c if c.isascii() and (c.isalnum() or c in "-._") else "-" for c in self.served_name)
         return f"{kept[:24]}-{digest}"
 
@@ -38,7 +46,7 @@ def placement_of(deployment: Deployment) -> Placement | None:
     """The process of a managed deployment; None for an attached or remote one."""
     if deployment.artifact is None:
         return None
-    return Placement(deployment.artifact, deployment.device)
+    return Placement(deployment.artifact, deployment.device, deployment.revision, deployment.shared_context)
 
 
 def placements(deployments: Iterable[Deployment]) -> tuple[Placement, ...]:

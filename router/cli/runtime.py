@@ -19,11 +19,17 @@ def add(verbs: Verbs) -> None:
     runtime = verbs.add_parser("runtime", help="serve a decision model")
     actions = runtime.add_subparsers(dest="action", required=True, metavar="ACTION")
     serve = actions.add_parser("serve", help="answer System One requests until SIGTERM")
-    serve.add_argument("--artifact", required=True, help="a directory in the decision-onnx/1 format, or `builtin`")
+    serve.add_argument("--artifact", required=True, help="a directory, owner/name@commit, or `builtin`")
+    serve.add_argument("--pull", action="store_true", help="fetch a model of a hub that was not pulled before")
     serve.add_argument("--uds", type=Path, help="Unix socket to listen on")
     serve.add_argument("--host", default="127.0.0.1", help="address to listen on when --uds is absent")
     serve.add_argument("--port", type=int, default=8100, help="port to listen on when --uds is absent")
     serve.add_argument("--device", default="auto", help="auto, cpu or cuda:N")
+    serve.add_argument(
+        "--enable-shared-context",
+        action="store_true",
+        help="keep the tokens of texts across calls; models that read a state once need not",
+    )
     serve.add_argument("--served-name", help="the model's public name; default: the artifact's own")
     serve.add_argument("--alias", action="append", default=[], help="another name that it answers to; repeatable")
     serve.add_argument("--api-key-env", metavar="VAR", help="environment variable with the key that callers must send")
@@ -42,11 +48,13 @@ def run(arguments: argparse.Namespace) -> int:
     from router.runtime.errors import RuntimeFault  # noqa: PLC0415
     from router.runtime.keys import KeyFault, read_keys  # noqa: PLC0415
     from router.runtime.listing import Names  # noqa: PLC0415
-    from router.runtime.serve import Admission, serve  # noqa: PLC0415 - only this verb pays for ONNX Runtime
+    from router.runtime.serve import Admission, Loading, serve  # noqa: PLC0415 - only this verb pays for ONNX Runtime
     from router.runtime.server import MAX_BODY_BYTES  # noqa: PLC0415
 
     configure_logging(arguments.log_level)
     try:
+        if arguments.pull:
+            _pull(arguments.artifact)
         serve(
             arguments.artifact,
             host=None if arguments.uds else arguments.host,
@@ -58,13 +66,21 @@ def run(arguments: argparse.Namespace) -> int:
                 insecure=arguments.insecure_no_auth,
                 max_body_bytes=arguments.max_request_bytes or MAX_BODY_BYTES,
             ),
-            device=arguments.device,
+            loading=Loading(arguments.device, arguments.enable_shared_context),
             parent_pid=arguments.parent_pid,
         )
     except (RuntimeFault, KeyFault, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return 1
     return 0
+
+
+def _pull(artifact: str) -> None:
+    from router.runtime.hub import parse_reference, pull  # noqa: PLC0415
+
+    reference = parse_reference(artifact)
+    if reference is not None and not Path(artifact).is_dir():
+        pull(reference)
 
 
 def _size(text: str) -> int:

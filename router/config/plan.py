@@ -78,7 +78,8 @@ class Deployment:
 
     Exactly one of `artifact` (started and watched by the router) and `endpoint` (`http://h:p`, `unix:///path`, or the
     full URL of a remote API; never started by us) is set. `replicas` are further endpoints of the same model, `key`
-    where their key is. `timeout_ms` bounds one attempt of a call to an attached or remote model; None
+    where their key is. `revision` is the commit of an artifact of a hub, and `shared_context` keeps the
+    tokens of states across its calls. `timeout_ms` bounds one attempt of a call to an attached or remote model; None
     when not written. `max_calls` bounds the calls in flight. `capabilities` is None while nobody has told what the
     model can do.
     """
@@ -95,6 +96,8 @@ class Deployment:
     replicas: tuple[str, ...] = ()
     key: KeySource | None = None
     max_calls: int = 512
+    revision: str | None = None
+    shared_context: bool = False
 
     @property
     def endpoints(self) -> tuple[str, ...]:

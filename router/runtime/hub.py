@@ -110,7 +110,7 @@ def directory_of(reference: Reference) -> Path:
 def cached(reference: Reference) -> Path:
     """The directory of a pulled model. Raises ArtifactError that says how to get it."""
     if reference.revision is None:
-        what = "no such directory; a model of a hub needs its revision: owner/name@<commit, 40 hex digits>"
+        what = "no such directory; a model of a hub needs its revision, a commit of 40 hex digits"
         raise ArtifactError(str(reference), what)
     if not reference.exact:
         what = f"{reference.revision!r} is not a commit of 40 hex digits, and anything else can change its meaning"

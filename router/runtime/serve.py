@@ -14,7 +14,9 @@ import os
 import signal
 import socket
 import stat
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import uvloop
@@ -46,6 +48,14 @@ class Admission:
 
 
 @dataclass(frozen=True, slots=True)
+class Loading:
+    """How a model is loaded. `shared_context` keeps the tokens of states across calls."""
+
+    device: str = "auto"
+    shared_context: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Address:
     """Where to listen: a Unix socket (`uds`), or host and port."""
 
@@ -64,7 +74,7 @@ def serve(
     port: int | None = None,
     uds: str | None = None,
     admission: Admission | None = None,
-    device: str = "auto",
+    loading: Loading | None = None,
     nice: int = 10,
     parent_pid: int | None = None,
 ) -> None:
@@ -86,7 +96,10 @@ def serve(
     if nice:
         os.nice(nice)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_serve(artifact, address, Server(admission.names, admission.keys, admission.max_body_bytes), device))
+        server = Server(admission.names, admission.keys, admission.max_body_bytes)
+        how = loading or Loading()
+        load = partial(load_model, artifact, how.device, shared_context=how.shared_context)
+        runner.run(_serve(artifact, address, server, load))
 
 
 def die_with_parent(parent_pid: int | None) -> None:
@@ -106,7 +119,7 @@ def _parent_from_environment() -> int | None:
     return int(value) if value.isdecimal() else None
 
 
-async def _serve(artifact: str, address: Address, server: Server, device: str) -> None:
+async def _serve(artifact: str, address: Address, server: Server, load: Callable[[], Model]) -> None:
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -114,7 +127,7 @@ async def _serve(artifact: str, address: Address, server: Server, device: str) -
     runner = web.AppRunner(server.app(), access_log=None, shutdown_timeout=_GRACE_S, **RUNNER_OPTIONS)
     await runner.setup()
     sock = bind(address)
-    loading = asyncio.create_task(asyncio.to_thread(load_model, artifact, device), name="load")
+    loading = asyncio.create_task(asyncio.to_thread(load), name="load")
     try:
         await web.SockSite(runner, sock).start()
         log.info("runtime: listening on %s, loading %s", address, artifact)

@@ -97,7 +97,9 @@ class Catalogue:
         if deployment.artifact is not None:
             artifact = self._located(deployment.artifact)
             path = deployment.at("artifact")
-            capabilities, known = (None, True) if self.context.is_unset(path) else self._capabilities(artifact, path)
+            named = artifact if deployment.revision is None else f"{artifact}@{deployment.revision}"
+            unset = self.context.is_unset(path) or self.context.is_unset(deployment.at("revision"))
+            capabilities, known = (None, True) if unset else self._capabilities(named, path)
         if not known:
             return None
         endpoints = [endpoint.rstrip("/") for endpoint, _ in addresses(deployment)]
@@ -113,6 +115,8 @@ class Catalogue:
             replicas=tuple(endpoints[1:]),
             key=key_source(self.context, deployment) if endpoints else None,
             max_calls=deployment.max_concurrent_calls,
+            revision=deployment.revision,
+            shared_context=bool(deployment.enable_shared_context),
         )
 
     def _remote(self, name: str, deployment: dialect.Deployment) -> Deployment:

@@ -17,6 +17,7 @@ from router.questions import Capabilities, QuestionType
 
 _RUNTIME = re.compile(r"https?://[^\s/?#@]+/?|unix:///\S+")
 _REMOTE = re.compile(r"https?://[^\s/?#@]+(/[^\s?#]*)?")
+_OF_A_HUB = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _PATHS = {"/v1/systemone": Dialect.SYSTEMONE, "/v1/decisions": Dialect.OPENAI}
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 BASE_TYPES = frozenset({QuestionType.NOUL, QuestionType.CHOICE, QuestionType.SCORE})
@@ -83,7 +84,7 @@ def _check_remote(context: Context, deployment: dialect.Deployment) -> None:
         hint = "add endpoint: https://host/v1/systemone"
         context.error(at(), "a remote API needs an endpoint", hint, key=True)
     context.need(deployment, "model")
-    for key in ("artifact", "device", "served_name"):
+    for key in ("artifact", "revision", "device", "served_name", "enable_shared_context"):
         if deployment.has(key):
             hint = "write model" if key == "served_name" else "remove it"
             context.error(at(key), f"{key} has no effect with provider systemone", hint, key=True)
@@ -128,8 +129,11 @@ def _check_runtime(context: Context, deployment: dialect.Deployment) -> None:
     if not artifact and not attached and not any(context.is_cut(at(key)) for key in places):
         hint = "artifact: a model that the router starts; endpoint: one that already runs"
         context.error(at(), "needs artifact or endpoint", hint, key=True)
-    if attached and deployment.device is not None:
-        context.error(at("device"), "has no effect with endpoint", "remove it: the model already runs", key=True)
+    for key in ("device", "revision", "enable_shared_context"):
+        if attached and deployment.has(key):
+            context.error(at(key), "has no effect with endpoint", "remove it: the model already runs", key=True)
+    if deployment.revision is not None and deployment.artifact is not None:
+        _check_revision(context, deployment.artifact, deployment)
     if artifact and deployment.served_name is not None:
         context.error(at("served_name"), "has no effect with artifact", "remove it", key=True)
     if artifact and deployment.has("auth"):
@@ -138,6 +142,16 @@ def _check_runtime(context: Context, deployment: dialect.Deployment) -> None:
         if deployment.has(key):
             context.error(at(key), f"{key} is for provider systemone", hint, key=True)
     _check_auth(context, deployment)
+
+
+def _check_revision(context: Context, artifact: str, deployment: dialect.Deployment) -> None:
+    if context.is_unset(deployment.at("artifact")) or _OF_A_HUB.fullmatch(artifact):
+        return
+    if _OF_A_HUB.fullmatch(artifact.partition("@")[0]):
+        context.error(deployment.at("revision"), "artifact names a revision already", "keep one of them", key=True)
+    else:
+        hint = "remove it, or write owner/name"
+        context.error(deployment.at("revision"), "has no effect: the artifact is not of a hub", hint, key=True)
 
 
 def _check_unique(context: Context, deployment: dialect.Deployment) -> None:

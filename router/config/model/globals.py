@@ -103,7 +103,12 @@ class Deployment(Model):
     provider: Literal["model_runtime", "systemone"] = Field(
         description="model_runtime: our model runtime, or one that speaks as it does. systemone: a remote API."
     )
-    artifact: Text | None = Field(None, description="`builtin`, or the folder of a decision-onnx artifact.")
+    artifact: Text | None = Field(
+        None, description="`builtin`, the folder of an artifact, or owner/name of a Hugging Face hub with `revision`."
+    )
+    revision: Annotated[str, pattern(r"[0-9a-f]{40}", "a commit of 40 hex digits")] | None = Field(
+        None, description="Commit of a hub's model; it must have been pulled (pointsman model pull)."
+    )
     endpoint: Text | None = Field(
         None,
         description="A runtime that already runs: http://host:port or unix:///path. Of a remote API the full URL: it "
@@ -128,13 +133,14 @@ class Deployment(Model):
     capabilities: DeploymentCapabilities | None = Field(
         None, description="What a remote API's model can be asked, where the API does not say so itself."
     )
+    enable_shared_context: bool | None = Field(
+        None, description="Keep the tokens of texts across calls, for models that do not read a state once."
+    )
     description: str | None = Field(None, description="For people.")
-    revision: NotYet = None
     profile: NotYet = None
     process: NotYet = None
     input: NotYet = None
     scan_window: NotYet = None
-    enable_shared_context: NotYet = None
 
 
 class Binding(Model):

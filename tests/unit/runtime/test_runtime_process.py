@@ -19,8 +19,8 @@ from router.runtime.serve import Address, bind, serve
 from tests.support.artifacts import build_tiny_artifact
 
 ENTRY = (
-    "import sys, logging; logging.basicConfig(level=logging.INFO); from router.runtime.serve import serve; "
-    "serve(sys.argv[1], uds=sys.argv[2], device='cpu', nice=1)"
+    "import sys, logging; logging.basicConfig(level=logging.INFO); from router.runtime.serve import Loading, serve; "
+    "serve(sys.argv[1], uds=sys.argv[2], loading=Loading('cpu'), nice=1)"
 )
 WAIT_S = 20.0
 
