@@ -35,7 +35,7 @@ def add(verbs: Verbs) -> None:
     verb.add_argument(
         "--transport",
         choices=("fast", "grpcio"),
-        default="grpcio",
+        default="fast",
         help="what carries Envoy's questions: the router's own HTTP/2 server, or grpcio's",
     )
     verb.add_argument("--log-level", choices=("debug", "info", "warning", "error"), default="info")

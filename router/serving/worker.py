@@ -55,7 +55,7 @@ class WorkerOptions:
     drain_s: float = 60.0
     settle_s: float = 3.0
     ready_within_s: float = 600.0
-    transport: Transport = Transport.GRPCIO
+    transport: Transport = Transport.FAST
 
 
 async def run_worker(source: Source, options: WorkerOptions) -> None:

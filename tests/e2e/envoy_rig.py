@@ -23,8 +23,8 @@ from router.gateway.envoy.admin import Admin
 from router.gateway.envoy.files import write_xds
 from router.gateway.envoy.run import envoy_command
 from router.gateway.options import MachineOptions
-from router.gateway.server import ExtProcServer
-from router.gateway.transport import SERVICE, ServerOptions
+from router.gateway.transport import SERVICE, Server, ServerOptions
+from router.gateway.transports import Transport
 from router.verdict import Fault, Forward, HeadVerdict
 from router.wire.http import Head, Reply
 
@@ -145,9 +145,11 @@ class ByModel:
 
 
 @asynccontextmanager
-async def router(handler: ByModel, port: int, max_body_bytes: int = 4 * 1024 * 1024) -> AsyncIterator[ExtProcServer]:
+async def router(
+    handler: ByModel, port: int, max_body_bytes: int = 4 * 1024 * 1024, transport: Transport = Transport.FAST
+) -> AsyncIterator[Server]:
     machine = MachineOptions(allow_mode_override=True, max_body_bytes=max_body_bytes)
-    server = ExtProcServer(handler, f"127.0.0.1:{port}", ServerOptions(machine=machine, settle_s=0.0))
+    server = transport.server()(handler, f"127.0.0.1:{port}", ServerOptions(machine=machine, settle_s=0.0))
     await server.start()
     server.set_serving(True)
     try:

@@ -116,6 +116,7 @@ def _literal(name: bytes, value: bytes) -> bytes:
     return b"\x00" + _integer(len(name)) + name + _integer(len(value)) + value
 
 
+_PRINTABLE: Final = "".join(map(chr, range(0x20, 0x7F))).replace("%", "")
 NO_TABLE: Final = b"\x20"
 """Says that this encoder keeps no table. It stands before the first block of a connection, whatever the peer allows."""
 RESPONSE: Final = b"\x88" + _literal(b"content-type", b"application/grpc")
@@ -126,7 +127,7 @@ RESPONSE: Final = b"\x88" + _literal(b"content-type", b"application/grpc")
 def trailers(status: int, message: str = "") -> bytes:
     """The end of a stream. `message` is one of our fixed texts."""
     block = _literal(b"grpc-status", b"%d" % status)
-    return block + _literal(b"grpc-message", quote(message, safe=" ").encode()) if message else block
+    return block + _literal(b"grpc-message", quote(message, safe=_PRINTABLE).encode()) if message else block
 
 
 def plain_status(status: int) -> bytes:

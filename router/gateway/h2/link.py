@@ -11,7 +11,7 @@ from router.gateway.h2.connection import Connection
 from router.gateway.h2.frames import ErrorCode
 from router.gateway.h2.headers import Request
 from router.gateway.h2.sending import Limits
-from router.gateway.h2.stream import Ended, Event, Gone, Message, Opened, Owner, Stream
+from router.gateway.h2.stream import Event, Opened, Owner, Stream, tell
 from router.gateway.h2.streams import UNAVAILABLE
 from router.gateway.transport import report
 
@@ -162,20 +162,12 @@ class Link(asyncio.Protocol):
 
     def _tell(self, event: Event) -> None:
         stream = event.stream
-        owner: Owner | None = stream.owner
+        owner = stream.owner
         if isinstance(event, Opened):
             if not stream.closed:
                 stream.owner = self._server.serve(self, stream, event.request)
-        elif owner is None:
-            return
-        elif isinstance(event, Message):
-            owner.message(event.data)
-        elif isinstance(event, Ended):
-            owner.ended()
-        elif isinstance(event, Gone):
-            owner.reset()
-        else:
-            owner.writable()
+        elif owner is not None:
+            tell(owner, event)
 
     def _abandon(self, stream: Stream) -> None:
         owner, stream.owner = stream.owner, None

@@ -101,4 +101,17 @@ class Writable(msgspec.Struct, frozen=True):
     stream: Stream
 
 
+EventOfOwner = Message | Ended | Gone | Writable
 Event = Opened | Message | Ended | Gone | Writable
+
+
+def tell(owner: Owner, event: EventOfOwner) -> None:
+    """Tell whoever acts on a stream what has happened to it."""
+    if isinstance(event, Message):
+        owner.message(event.data)
+    elif isinstance(event, Ended):
+        owner.ended()
+    elif isinstance(event, Gone):
+        owner.reset()
+    else:
+        owner.writable()
