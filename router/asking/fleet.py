@@ -87,6 +87,7 @@ class Fleet:
         self._command = command
         self._restarted = restarted
         self._managed: dict[Placement, _Running] = {}
+        self._replaced: list[SystemOneClient] = []
         self._attached: dict[tuple[str, KeySource | None], tuple[str | None, SystemOneClient]] = {}
 
     async def __aenter__(self) -> Self:
@@ -127,8 +128,10 @@ class Fleet:
         placements = {placement_of(deployment) for deployment in kept}
         endpoints = {(endpoint, deployment.key) for deployment in kept for endpoint in deployment.endpoints}
         leaving = [self._managed.pop(placement) for placement in list(self._managed) if placement not in placements]
-        for endpoint in [endpoint for endpoint in self._attached if endpoint not in endpoints]:
-            await self._attached.pop(endpoint)[1].retire()
+        unused = [endpoint for endpoint in self._attached if endpoint not in endpoints]
+        replaced, self._replaced = self._replaced, []
+        for client in [*replaced, *(self._attached.pop(endpoint)[1] for endpoint in unused)]:
+            await client.retire()
         for running in leaving:
             running.task.cancel()
         await asyncio.gather(*(running.task for running in leaving), return_exceptions=True)
@@ -152,6 +155,8 @@ class Fleet:
         """The pooled client of an endpoint; a key that has changed since makes a new one, beside the old."""
         known_key, client = self._attached.get((endpoint, source), (None, None))
         if client is None or known_key != key:
+            if client is not None:
+                self._replaced.append(client)
             client = SystemOneClient(endpoint, key=key)
             self._attached[endpoint, source] = (key, client)
         return client
