@@ -218,6 +218,9 @@ def _custom(section: Reader) -> CustomQuestions:
     return custom
 
 
+_CASE_KEYS = ("state", "tolerance", "heads", "spans", "answers", "questions")
+
+
 def _golden(top: Reader, *, needed: bool) -> tuple[Mapping[str, Any], ...]:
     cases = []
     for case in top.sections("golden") if needed or "golden" in top else []:
@@ -228,9 +231,7 @@ def _golden(top: Reader, *, needed: bool) -> tuple[Mapping[str, Any], ...]:
             raise case.fail(None, "checks nothing: give heads, spans or answers")
         if ("answers" in case) != ("questions" in case):
             raise case.fail(None, "needs questions and answers together")
-        cases.append({key: case.raw(key) for key in case})
-        for key in ("heads", "spans", "answers", "questions"):
-            case.raw(key, None)
+        cases.append({key: case.raw(key) for key in _CASE_KEYS if key in case})
         case.done()
     if not cases and needed:
         raise top.fail("golden", "holds no case")
