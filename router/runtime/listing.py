@@ -73,6 +73,8 @@ def card_body(model: Model, names: Names) -> dict[str, Any]:
         "question_types": sorted(asked.question_types),
         "presets": [
             {"name": preset, "type": kind.value, "labels": list(asked.preset_labels.get(preset, ()))}
+            | ({"threshold": asked.preset_thresholds[preset]} if preset in asked.preset_thresholds else {})
+            | ({"parts": list(asked.preset_parts[preset])} if asked.preset_parts[preset] != ("user",) else {})
             for preset, kind in asked.presets.items()
         ],
         "modalities": list(card.modalities),
@@ -90,6 +92,7 @@ def card_body(model: Model, names: Names) -> dict[str, Any]:
         "accelerator": model.engine.device.partition(":")[0],
         "device": model.engine.device,
         "dtype": card.precision,
+        "numerics": card.numerics,
         "ready": True,
         "status": "ready",
         "golden": len(card.golden),
