@@ -1,4 +1,5 @@
-"""The ladder: direct, Envoy only, no-op ext_proc, the full path without model questions, and the LiteLLM proxy.
+"""The ladder: direct, Envoy only, no-op ext_proc and the full path without model questions on each of the router's two
+transports, and the LiteLLM proxy.
 
 All rungs run side by side on one machine and take turns, in a new order each round, so that a ratio compares what ran
 within seconds. CPU time of each process is counted beside the throughput of the whole box: it is the sturdier figure
@@ -53,11 +54,11 @@ class Schedule:
     warmup_s: float
 
 
-_SHORT = Round(SMALL, SATURATED, 0.5)
+_SHORT = Round(SMALL, SATURATED, 0.4)
 QUICK = Schedule(
-    first=(_SHORT, _SHORT, Round(LARGE, SATURATED, 0.5), Round(SMALL, RATE, 1.0)),
-    then=(_SHORT, _SHORT, Round(LARGE, SATURATED, 0.5)),
-    budget_s=36,
+    first=(_SHORT, _SHORT, Round(LARGE, SATURATED, 0.4), Round(SMALL, RATE, 0.8)),
+    then=(_SHORT, Round(LARGE, SATURATED, 0.4)),
+    budget_s=30,
     warmup_s=0.2,
 )
 FULL = Schedule(
@@ -96,7 +97,7 @@ def run(*, quick: bool, console: Console) -> Result:
         targets=TARGETS,
         sheets=sheets(rows, [(rung.key, rung.title) for rung in ladder.rungs]),
         notes=(
-            f"ext_proc phases of both ext_proc rungs: {dict(ladder.phases)}",
+            f"ext_proc phases of all ext_proc rungs: {dict(ladder.phases)}",
             "proxy: the ext_proc server, or LiteLLM",
             f"saturated: {CONNECTIONS} connections, closed loop; rate: {PER_SECOND}/s, latency from the due time",
         ),

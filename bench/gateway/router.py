@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -14,6 +14,7 @@ from bench.lib.cpu import command, family
 from bench.lib.process import Process, Processes, StartError, free_ports
 from router.config.load import load
 from router.gateway.envoy import parse_target, render
+from router.gateway.transports import Transport
 
 PUBLIC = "bench-auto"
 MODEL = "bench-model"
@@ -63,12 +64,24 @@ def rendered(config: Path) -> Mapping[str, Any]:
     return render(plan, admin=parse_target("127.0.0.1:1")).bootstrap
 
 
-def start_router(processes: Processes, config: Path, ports: Ports) -> Process:
-    """Start the router with its Envoy; it is ready when `/readyz` says so."""
+def launch_router(
+    processes: Processes, config: Path, ports: Ports, transport: Transport = Transport.FAST
+) -> Callable[[], Process]:
+    """Start the router with its Envoy; what is returned waits until `/readyz` says that it is ready."""
     pointsman = Path(sys.executable).parent / "pointsman"
-    process = processes.start("router", [str(pointsman), "serve", "--config", str(config), "--envoy"])
-    process.wait_ready(f"http://127.0.0.1:{ports.management}/readyz")
-    return process
+    arguments = ["serve", "--config", str(config), "--envoy", "--transport", transport]
+    process = processes.start(f"router-{transport}", [str(pointsman), *arguments])
+
+    def ready() -> Process:
+        process.wait_ready(f"http://127.0.0.1:{ports.management}/readyz")
+        return process
+
+    return ready
+
+
+def start_router(processes: Processes, config: Path, ports: Ports, transport: Transport = Transport.FAST) -> Process:
+    """Start the router and wait for it."""
+    return launch_router(processes, config, ports, transport)()
 
 
 def roles(process: Process) -> Mapping[str, Sequence[int]]:

@@ -16,13 +16,14 @@ from bench.gateway.router import (
     Ports,
     configuration,
     envoy_command,
+    launch_router,
     rendered,
     roles,
-    start_router,
 )
 from bench.lib.load import LoadError
 from bench.lib.process import Processes, StartError, free_ports
 from bench.lib.python import module
+from router.gateway.transports import Transport
 
 PATH = "/v1/chat/completions"
 
@@ -56,34 +57,72 @@ class Ladder:
 
 def start(processes: Processes) -> Ladder:
     """Start everything and return when all of it answers; raises StartError."""
-    backend_port, proxy_port, noop_port, plain, plain_admin, asking, asking_admin = free_ports(7)
-    ports = Ports.choose(backend_port)
+    backend_port, proxy_port, plain, plain_admin = free_ports(4)
     backend = processes.start("backend", module("bench.gateway.backend", "--port", str(backend_port)))
     # The slowest starter first: it loads while the others do.
     proxy = litellm.start(processes, port=proxy_port, backend_port=backend_port, public=PUBLIC, model=MODEL)
-    noop = processes.start("noop", module("bench.gateway.noop", "--port", str(noop_port)))
-    config = processes.folder / "pointsman.yaml"
-    config.write_text(configuration(ports))
-    router = start_router(processes, config, ports)
-    flags, made = envoy_command(router), rendered(config)
+    full = {transport: _Full(processes, backend_port, transport) for transport in Transport}
+    flags, made = full[Transport.FAST].envoy()
     if envoy.phases(made)["request_body_mode"] != "BUFFERED":
         raise StartError("the no-op server answers buffered bodies only")
+    noop = {transport: _noop(processes, transport, made, flags) for transport in Transport}
     bare = envoy.start(processes, "envoy", envoy.without_ext_proc(made, port=plain, admin_port=plain_admin), flags)
-    asks = envoy.with_noop(made, port=asking, admin_port=asking_admin, ext_proc_port=noop_port)
-    before_noop = envoy.start(processes, "envoy-noop", asks, flags)
     backend.wait_ready(f"http://127.0.0.1:{backend_port}/")
     bare.wait_ready(f"http://127.0.0.1:{plain_admin}/ready")
-    before_noop.wait_ready(f"http://127.0.0.1:{asking_admin}/ready")
     proxy.wait_ready(f"http://127.0.0.1:{proxy_port}/health/liveliness", timeout_s=120)
     rungs = (
         Rung("direct", "direct", backend_port, {}, PUBLIC),
         Rung("envoy", "Envoy only", plain, {"envoy": [bare.pid]}, PUBLIC),
-        Rung("noop", "+ no-op ext_proc", asking, {"envoy": [before_noop.pid], "router": [noop.pid]}, PUBLIC),
-        Rung("full", "+ full path", ports.listener, roles(router), MODEL, decided=True),
+        noop[Transport.FAST],
+        full[Transport.FAST].rung(),
+        noop[Transport.GRPCIO],
+        full[Transport.GRPCIO].rung(),
         # Few requests fit into one of its windows.
         Rung("litellm", "LiteLLM proxy", proxy_port, {"litellm": [proxy.pid]}, MODEL, windows=1.5),
     )
     return Ladder(rungs, backend_port, envoy.phases(made), flags)
+
+
+class _Full:
+    """A router on one transport, started and, once asked for anything, ready."""
+
+    def __init__(self, processes: Processes, backend_port: int, transport: Transport) -> None:
+        self.transport = transport
+        self._ports = Ports.choose(backend_port)
+        self._config = processes.folder / f"pointsman-{transport}.yaml"
+        self._config.write_text(configuration(self._ports))
+        self._ready = launch_router(processes, self._config, self._ports, transport)
+
+    def rung(self) -> Rung:
+        """Its rung, when it is ready; raises StartError."""
+        key, title = _key("full", self.transport), _title("full path", self.transport)
+        return Rung(key, title, self._ports.listener, roles(self._ready()), MODEL, decided=True)
+
+    def envoy(self) -> tuple[Sequence[str], Mapping[str, Any]]:
+        """How it runs Envoy, and the bootstrap that it makes."""
+        return envoy_command(self._ready()), rendered(self._config)
+
+
+def _noop(processes: Processes, transport: Transport, made: Mapping[str, Any], flags: Sequence[str]) -> Rung:
+    """A server that decides nothing on one transport, behind an Envoy of its own."""
+    serves, listens, admin = free_ports(3)
+    server = processes.start(
+        f"noop-{transport}", module("bench.gateway.noop", "--port", str(serves), "--transport", transport)
+    )
+    asks = envoy.with_noop(made, port=listens, admin_port=admin, ext_proc_port=serves)
+    before = envoy.start(processes, f"envoy-noop-{transport}", asks, flags)
+    before.wait_ready(f"http://127.0.0.1:{admin}/ready")
+    pids = {"envoy": [before.pid], "router": [server.pid]}
+    return Rung(_key("noop", transport), _title("no-op ext_proc", transport), listens, pids, PUBLIC)
+
+
+def _key(name: str, transport: Transport) -> str:
+    """The default transport's rungs have the plain names."""
+    return name if transport is Transport.FAST else f"{name}_{transport}"
+
+
+def _title(name: str, transport: Transport) -> str:
+    return f"+ {name}" if transport is Transport.FAST else f"+ {name}, {transport}"
 
 
 def body(size: int) -> bytes:

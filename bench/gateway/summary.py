@@ -17,10 +17,15 @@ def ratios(rows: Sequence[Row]) -> dict[str, float]:
     found: dict[str, float] = {}
     for size, suffix in ((1024, ""), (32 * 1024, "_32kb")):
         rate = {rung: _per_second(_pick(rows, rung, size, "saturated")) for rung in ("envoy", "full", "litellm")}
-        cpu = {rung: _cpu(_pick(rows, rung, size, "saturated")) for rung in ("noop", "full", "litellm")}
+        served = ("noop", "full", "noop_grpcio", "full_grpcio", "litellm")
+        cpu = {rung: _cpu(_pick(rows, rung, size, "saturated")) for rung in served}
+        own = {rung: used["router"] for rung, used in cpu.items() if rung != "litellm"}
         found[f"throughput_full_vs_litellm{suffix}"] = rate["full"] / rate["litellm"]
         found[f"throughput_full_vs_envoy{suffix}"] = rate["full"] / rate["envoy"]
-        found[f"cpu_full_vs_noop{suffix}"] = cpu["full"]["router"] / cpu["noop"]["router"]
+        # What our logic adds to a transport's own cost, on each of the two; then the whole path, one against the other.
+        found[f"cpu_full_vs_noop{suffix}"] = own["full_grpcio"] / own["noop_grpcio"]
+        found[f"cpu_full_vs_noop_fast{suffix}"] = own["full"] / own["noop"]
+        found[f"cpu_fast_vs_grpcio{suffix}"] = own["full"] / own["full_grpcio"]
         found[f"cpu_with_envoy_full_vs_litellm{suffix}"] = sum(cpu["full"].values()) / cpu["litellm"]["litellm"]
     direct, full, proxy = (_latency(_pick(rows, rung, 1024, "rate"), 50) for rung in ("direct", "full", "litellm"))
     found["added_p50_full_vs_litellm"] = (full - direct) / (proxy - direct)

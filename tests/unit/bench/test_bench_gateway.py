@@ -15,7 +15,7 @@ import pytest
 
 from bench.gateway import envoy, litellm
 from bench.gateway.benchmark import FULL, LARGE, QUICK, SMALL, Round, Schedule, _rounds
-from bench.gateway.noop import NoopServer, Unused
+from bench.gateway.noop import SERVERS, Unused
 from bench.gateway.router import MODEL, PUBLIC, Ports, configuration, rendered
 from bench.gateway.rungs import Rung, body, prove
 from bench.gateway.summary import ratios, sheets
@@ -24,6 +24,7 @@ from bench.lib.process import Processes, free_ports
 from bench.lib.python import module
 from router.gateway.proto.ext_proc_pb2 import HttpBody, HttpHeaders, ProcessingRequest, ProcessingResponse
 from router.gateway.transport import SERVICE
+from router.gateway.transports import Transport
 
 PORTS = Ports(backend=9001, listener=9002, extproc=9003, metrics=9004, management=9005)
 
@@ -71,8 +72,9 @@ def test_the_noop_rung_asks_in_the_same_phases_but_another_server(made: Mapping[
     assert "9003" not in json.dumps(asks)
 
 
-async def test_the_noop_server_answers_each_phase_emptily_and_ends() -> None:
-    server = NoopServer(Unused(), "127.0.0.1:0")
+@pytest.mark.parametrize("transport", Transport)
+async def test_the_noop_server_answers_each_phase_emptily_and_ends(transport: Transport) -> None:
+    server = SERVERS[transport](Unused(), "127.0.0.1:0")
     await server.start()
     messages = [
         ProcessingRequest(request_headers=HttpHeaders(end_of_stream=False)),
@@ -150,8 +152,10 @@ def _rows() -> list[Any]:
             rows += [
                 _row("direct", size, "saturated", 20_000, {}),
                 _row("envoy", size, "saturated", 5_000, {"envoy": 100}),
-                _row("noop", size, "saturated", 1_500, {"envoy": 300, "router": 400}),
-                _row("full", size, "saturated", full, {"envoy": 300, "router": 500}),
+                _row("noop", size, "saturated", 1_500, {"envoy": 300, "router": 100}),
+                _row("full", size, "saturated", full, {"envoy": 300, "router": 250}),
+                _row("noop_grpcio", size, "saturated", 700, {"envoy": 300, "router": 400}),
+                _row("full_grpcio", size, "saturated", 600, {"envoy": 300, "router": 500}),
                 _row("litellm", size, "saturated", 40, {"litellm": 16_000}),
             ]
     latency = {"direct": 1.0, "envoy": 2.0, "noop": 3.0, "full": 4.0, "litellm": 31.0}
@@ -166,7 +170,9 @@ def test_ratios() -> None:
     assert found["throughput_full_vs_litellm"] == 25
     assert found["throughput_full_vs_envoy"] == 0.2
     assert found["cpu_full_vs_noop"] == 1.25
-    assert found["cpu_with_envoy_full_vs_litellm"] == 0.05
+    assert found["cpu_full_vs_noop_fast"] == 2.5
+    assert found["cpu_fast_vs_grpcio"] == 0.5
+    assert found["cpu_with_envoy_full_vs_litellm"] == round(550 / 16_000, 4)
     assert found["added_p50_full_vs_litellm"] == 0.1
     assert found["cpu_full_vs_noop_32kb"] == 1.25
 
@@ -175,7 +181,7 @@ def test_a_table_for_what_was_measured_and_none_for_the_rest() -> None:
     made = sheets(_rows(), [(key, key.title()) for key in ("direct", "envoy", "noop", "full", "litellm")])
     assert [sheet.title.partition(" (")[0] for sheet in made] == ["1 KB, saturated", "1 KB, rate", "32 KB, saturated"]
     assert made[0].rows[0] == ["Direct", "20,000", "1.00", "1.00", "-", "-", "3"]
-    assert made[0].rows[3] == ["Full", "1,000", "1.00", "1.00", "300", "500", "3"]
+    assert made[0].rows[3] == ["Full", "1,000", "1.00", "1.00", "300", "250", "3"]
     assert made[0].rows[4][-3:] == ["-", "16,000", "3"]
 
 
