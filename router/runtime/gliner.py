@@ -35,6 +35,7 @@ from .tokens import Tokenizer, Words
 _WORD = re.compile(r"\w+(?:[-_]\w+)*|\S")
 _SHARED_WORDS = 24
 _KEPT_TEXTS = 64
+_LONGEST_KEPT = 65_536
 _WORD_TOKENS = 32
 """Longer words are cut: a blob of base64 is one word."""
 
@@ -76,7 +77,7 @@ class Gliner:
         self._settings = artifact.card.settings
         self.tokenizer.require("gliner.entity", self._settings.entity)
         self.tokenizer.require("gliner.separator", self._settings.separator)
-        self._view = lru_cache(_KEPT_TEXTS)(self._words) if shared_context else self._words
+        self._kept = lru_cache(_KEPT_TEXTS)(self._words) if shared_context else None
         self._first = self._settings.mode == "token" and self._scores_stand_first()
 
     def _scores_stand_first(self) -> bool:
@@ -131,6 +132,10 @@ class Gliner:
         first = len(rows)
         rows += [self._row(view, cut, before, after, len(asked.question.options)) for cut in cuts]
         return Item(asked, view, cuts, first, complete)
+
+    def _view(self, text: str) -> View:
+        kept = self._kept is not None and len(text) <= _LONGEST_KEPT
+        return self._kept(text) if kept and self._kept is not None else self._words(text)
 
     def _words(self, text: str) -> View:
         most = self.card.limits.max_input_tokens

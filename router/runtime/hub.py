@@ -187,13 +187,13 @@ def _is_inside(name: str) -> bool:
 
 
 def _wanted(reference: Reference, remotes: Sequence[_Remote]) -> list[_Remote]:
-    """What the runtime reads: a model in our format whole, of others one graph with its data and the small files.
+    """What the runtime reads: a model with a card whole, of others one graph with its data and the small files.
 
     Weights in other formats and programs are never fetched.
     """
     names = [remote.name for remote in remotes]
     kept = [remote for remote in remotes if not remote.name.lower().endswith(_NEVER)]
-    if "decision.json" in names and "SHA256SUMS" in names:
+    if "decision.json" in names:
         return kept
     graph = pick_graph(names)
     if graph is None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from hashlib import blake2b
 
 from router.questions import Question, QuestionType
 
@@ -22,12 +23,12 @@ KEPT_TOKENS = 262_144
 
 
 class StateTexts:
-    """Tokens of states by exact text. Safe for several threads."""
+    """Tokens of states by exact text, of which a digest is kept. Safe for several threads."""
 
     def __init__(self, tokenizer: Tokenizer, *, kept: bool) -> None:
         """`kept` True keeps the tokens of the last texts across calls; otherwise nothing outlives its call."""
         self._tokenizer = tokenizer
-        self._kept: OrderedDict[tuple[str, int], Encoded] | None = OrderedDict() if kept else None
+        self._kept: OrderedDict[tuple[bytes, int], Encoded] | None = OrderedDict() if kept else None
         self._tokens = 0
         self._lock = threading.Lock()
 
@@ -39,7 +40,7 @@ class StateTexts:
         """At most `most` tokens of a text."""
         if self._kept is None:
             return self._tokenizer.encode(text, most)
-        key = (text, most)
+        key = (blake2b(text.encode("utf-8", "surrogatepass"), digest_size=32).digest(), most)
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)

@@ -89,7 +89,7 @@ class Tokenizer:
         if len(self._special) and len(ids):
             ids[np.isin(ids, self._special)] = self._unknown
         complete = len(clipped) == len(text) and len(ids) <= most
-        return Encoded(ids[:most], encoding.offsets, complete)
+        return Encoded(ids[:most], encoding.offsets[:most], complete)
 
     def words(self, words: Sequence[str], most: int) -> Words:
         """Each word by itself, as a text that was split before, with at most `most` tokens a word."""
@@ -111,10 +111,14 @@ class Tokenizer:
         return Words(np.concatenate(pieces), np.array(starts, np.int64))
 
     def require(self, name: str, ident: int | None) -> int:
-        """An id that the card's `name` gives. Raises ArtifactError when it gives none, or one that is not there."""
+        """An id that the card's `name` gives; no text can spell it from now on.
+
+        Raises ArtifactError when the card gives none, or one that is not there.
+        """
         if ident is None or not 0 <= ident < self._inner.get_vocab_size(with_added_tokens=True):
             what = "the card gives no id" if ident is None else f"has no id {ident}, which the card gives"
             raise ArtifactError(self._path, f"{what} for {name}")
+        self._special = np.union1d(self._special, np.array([ident], np.int64))
         return ident
 
     @property
