@@ -65,7 +65,8 @@ def list_models(arguments: argparse.Namespace) -> int:
             return 1
         for deployment in source.plan.deployments.values():
             if deployment.artifact is not None:
-                entries.append(entry(deployment.name, deployment.artifact))
+                commit = f"@{deployment.revision}" if deployment.revision else ""
+                entries.append(entry(deployment.name, f"{deployment.artifact}{commit}"))
     if arguments.json:
         return _json([found.as_json() for found in entries])
     head = ("NAME", "ARTIFACT", "ASKED", "PRESETS", "TOKENS", "LICENCE", "STATE")

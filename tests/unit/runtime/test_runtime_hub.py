@@ -188,6 +188,14 @@ def test_only_what_is_read_is_fetched(tmp_path: Path) -> None:
     assert describe(str(EXACT)).presets["jailbreak"] == "noul"
 
 
+def test_of_a_model_with_a_card_everything_is_fetched_but_programs(hub: FakeHub) -> None:
+    hub.files |= {"pair.onnx": b"another graph", "setup.py": b"never", "weights.bin": b"never"}
+    _, directory = pull(EXACT, endpoint=hub.url)
+    kept = set(folder_files(directory))
+    assert "pair.onnx" in kept
+    assert not kept & {"setup.py", "weights.bin"}
+
+
 @pytest.mark.parametrize("name", ["../evil.json", "/etc/evil.json", "a/../../evil.json"])
 def test_a_listing_that_leaves_the_folder(hub: FakeHub, name: str) -> None:
     hub.files[name] = b"{}"
