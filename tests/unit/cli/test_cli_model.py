@@ -146,6 +146,15 @@ class TestCheck:
         assert "nothing says whether its answers are right" in err
 
 
+def test_serving_fetches_only_when_told(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    serve = ["runtime", "serve", "--artifact", REFERENCE, "--uds", str(tmp_path / "s"), "--log-level", "error"]
+    assert main([*serve, "--pull"]) == 1
+    assert "HF_HUB_OFFLINE forbids" in capsys.readouterr().err
+
+
 def test_bench(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     directory = str(build_tiny_artifact(tmp_path / "a"))
     status, out, _ = run(capsys, "bench", directory, "--seconds", "0.001", "--device", "cpu")

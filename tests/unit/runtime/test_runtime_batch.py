@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from router.runtime.batch import Layout
@@ -54,7 +56,7 @@ def test_inputs_are_padded_to_the_longest_of_each_side() -> None:
 
 
 def test_outputs_come_back_without_padding() -> None:
-    values = {
+    values: dict[str, np.ndarray[Any, np.dtype[Any]]] = {
         "pooled": np.array([[1.0, 2], [3, 4]], np.float32),
         "states": np.arange(12, dtype=np.float32).reshape(2, 3, 2),
         "logits": np.array([[1, 9, 9], [1, 2, 3]], np.float16),
