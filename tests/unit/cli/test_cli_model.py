@@ -150,6 +150,7 @@ def test_serving_fetches_only_when_told(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr("router.cli.runtime.configure_logging", lambda _: None)  # it would outlive this test
     serve = ["runtime", "serve", "--artifact", REFERENCE, "--uds", str(tmp_path / "s"), "--log-level", "error"]
     assert main([*serve, "--pull"]) == 1
     assert "HF_HUB_OFFLINE forbids" in capsys.readouterr().err
