@@ -29,6 +29,13 @@ def streamed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
 
 
 @pytest.fixture(scope="session")
+def reference(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """A third one, on grpcio's transport."""
+    with running(tmp_path_factory.mktemp("reference"), CONFIG, arguments=("--transport", "grpcio")) as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
 def sdks(stack: Stack) -> Iterator[Sdks]:
     """The official SDKs' clients of `stack`."""
     with connected(stack) as clients:
