@@ -15,9 +15,11 @@ from router.asking.fleet import Connections
 from router.asking.plan import StagePlan
 from router.asking.plan import prepare as prepare_stage
 from router.config.plan import ApiFormat, Plan, Recipe
+from router.config.roots import api_roots
 from router.deciding.engine import CompiledRecipe, decide
 from router.deciding.engine import prepare as prepare_recipe
 from router.needed import NeededStages
+from router.wire.surface import normalise_path
 
 DEFAULT_SIGNAL_TIMEOUT_S = 45.0
 """How long a request's signals may take when nothing else bounds them ("Performance and cost")."""
@@ -58,6 +60,8 @@ class Generation:
         self.public_models = tuple(plan.entrypoints) + tuple(
             name for name in plan.models if name not in plan.entrypoints
         )
+        self.api_roots = tuple({normalise_path(root).rstrip("/") for root in api_roots(plan)})
+        """See `classify`."""
         self.signal_timeout_s = plan.signal_timeout_ms / 1000 or DEFAULT_SIGNAL_TIMEOUT_S
         self._users = 0
         self._idle = asyncio.Event()

@@ -107,7 +107,8 @@ class Pipeline:
 
     def on_head(self, head: Head, generation: Generation | None = None) -> Reply | HeadVerdict:
         """Tell model traffic from other traffic, and refuse at once what no body could mend."""
-        surface = classify(head)
+        generation = generation or self._generation
+        surface = classify(head, generation.api_roots)
         self._metrics.request(surface.kind, surface.format or "none")()
         match surface.kind:
             case Kind.LLM:
@@ -117,7 +118,7 @@ class Pipeline:
                     return self._refuse(surface, error)
                 return HeadVerdict.NEED_BODY
             case Kind.LIST_MODELS:
-                return models_reply((generation or self._generation).public_models)
+                return models_reply(generation.public_models)
             case Kind.UNKNOWN:
                 return self._error(surface.format, ErrorCode.UNKNOWN_PATH)
         return HeadVerdict.PASS_THROUGH

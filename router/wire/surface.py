@@ -3,13 +3,15 @@
 A path is normalised before it is matched, so that no spelling of a model API gets round the router: what an upstream
 might fold into `/v1/...` is judged as `/v1/...`, and `Surface.path` is the spelling that the upstream should see.
 
+`/v1` and `/openai` are always guarded; the caller adds where the hosts that other traffic reaches serve an API.
+
 Sources: reference.md 7.1 (paths), ruling 28 (unknown paths).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -83,8 +85,10 @@ _CONTROLS: Final = dict.fromkeys([*range(0x20), 0x7F])
 _MAX_DECODES: Final = 8
 
 
-def classify(head: Head) -> Surface:
+def classify(head: Head, roots: Sequence[str] = ()) -> Surface:
     """What kind of request this is, and in which format its client speaks.
+
+    `roots` are guarded like `/v1`: normalised prefixes without a final slash, "" for everything.
 
     A method that carries a body, a body whatever the method, a method override and a protocol upgrade are all taken as
     ways to hand a prompt to the upstream: under `/v1` or `/openai` they are `UNKNOWN` unless it is a path that is read.
@@ -95,7 +99,11 @@ def classify(head: Head) -> Surface:
     segments = _segments(head.path)
     path = _resolve(segments)
     # Dots may lead out of a root again, but not for a server that cuts the path before them: both readings count.
-    if not (_GUARDED.intersection(segments[:1]) or path.split("/", 2)[1] in _GUARDED):
+    if not (
+        _GUARDED.intersection(segments[:1])
+        or path.split("/", 2)[1] in _GUARDED
+        or (roots and (_under(path, roots) or _under("/" + "/".join(segments), roots)))
+    ):
         return Surface(Kind.OTHER, None, head.path)
     if method == "POST" and (format := _LLM_PATHS.get(path)) is not None:
         wanted = path + _query(head.path)
@@ -153,7 +161,7 @@ def _query(path: str) -> str:
     return mark + query
 
 
-def _under(path: str, roots: tuple[str, ...]) -> bool:
+def _under(path: str, roots: Sequence[str]) -> bool:
     return any(path == root or path.startswith(root + "/") for root in roots)
 
 

@@ -187,6 +187,23 @@ async def test_an_undecided_llm_request_reaches_no_backend(tmp_path: Path, path:
             assert len(small.seen) == (path == "/v1")
 
 
+@pytest.mark.parametrize(("served_at", "path"), [("", "/chat/completions"), ("/api/v4", "/Api/v4/chat/completions")])
+async def test_an_undecided_request_by_the_backends_own_path_reaches_none(
+    tmp_path: Path, served_at: str, path: str
+) -> None:
+    async def leave_in_peace(_: grpc.aio.ServicerContext) -> None:  # type: ignore[type-arg]
+        return
+
+    port, grpc_port = free_port(), free_port()
+    async with remembering("small") as small, raw_router(grpc_port, leave_in_peace):
+        model = provider("small", replica(small.port, path=served_at))
+        plan = make_plan(model, port=port, extproc=grpc_port, default_model="small")
+        async with envoy(plan, tmp_path, wait=False) as rig:
+            assert (await rig.chat("small", {}, path))[0] == 503
+            assert (await rig.send("GET", "/healthz"))[0] == 200
+            assert [one.path for one in small.seen] == ["/healthz"]
+
+
 async def test_a_router_that_is_down_or_fails_lets_nothing_through(tmp_path: Path) -> None:
     async def fail(context: grpc.aio.ServicerContext) -> None:  # type: ignore[type-arg]
         await context.abort(grpc.StatusCode.INTERNAL, "no")

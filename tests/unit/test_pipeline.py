@@ -70,6 +70,16 @@ class TestHead:
         assert (reply.status, code(reply)) == (404, "unknown_path")
         assert value(metrics, 'llm_request_errors_total{reason="unknown_path"}') == 1
 
+    @pytest.mark.parametrize(("path", "served_at"), [("/chat/completions", ""), ("/api/v4/responses", "/api/v4")])
+    def test_a_backends_own_path_is_no_way_round(self, path: str, served_at: str) -> None:
+        text = PLAIN.replace("9101/v1", f"9101{served_at}")
+        text = text.replace("providers:", "providers:\n  defaults: {model: coder}")
+            "providers:", "providers:\n  defaults: {model: coder}"
+        )
+        assert code(pipeline(text=text)[0].on_head(post(path))) == "unknown_path"
+        assert pipeline(text=text)[0].on_head(Head("GET", path)) is HeadVerdict.PASS_THROUGH
+        assert pipeline()[0].on_head(post(path)) is HeadVerdict.PASS_THROUGH
+
     def test_an_unknown_coding_is_refused_before_the_body(self) -> None:
         reply = pipeline()[0].on_head(post(content_encoding="compress"))
         assert isinstance(reply, Reply)

@@ -9,6 +9,7 @@ from typing import Any
 import betterproto2
 
 from router.config.plan import Listener, Plan
+from router.config.roots import api_roots
 from router.gateway.envoy import proto as pb
 from router.gateway.envoy.bootstrap import bootstrap
 from router.gateway.envoy.clusters import Group, backend_cluster, ext_proc_cluster
@@ -73,7 +74,7 @@ def _listeners(
 ) -> tuple[list[pb.listener.Listener], list[pb.route.RouteConfiguration]]:
     listeners, tables = [], []
     for listener in plan.listeners:
-        routes = _table(listener, models, others, bounds, streamed=plan.streamed_body)
+        routes = _table(listener, models, others, bounds, streamed=plan.streamed_body, roots=api_roots(plan))
         source = sources.routes(routes.name)
         where = routes if source is None else pb.hcm.Rds(route_config_name=routes.name, config_source=source)
         listeners.append(listener_resource(listener, bounds, where, streamed=plan.streamed_body, access_log=access_log))
@@ -82,10 +83,17 @@ def _listeners(
 
 
 def _table(
-    listener: Listener, models: Sequence[Served], others: Sequence[Group], bounds: Limits, *, streamed: bool
+    listener: Listener,
+    models: Sequence[Served],
+    others: Sequence[Group],
+    bounds: Limits,
+    *,
+    streamed: bool,
+    roots: frozenset[str],
 ) -> pb.route.RouteConfiguration:
     allowed = () if listener.refuse_unknown_paths else others
-    return table(resource_name(listener), models, allowed, bounds.idle_timeout_s(listener), streamed=streamed)
+    idle = bounds.idle_timeout_s(listener)
+    return table(resource_name(listener), models, allowed, idle, streamed=streamed, api_roots=roots)
 
 
 def _resources(*messages: betterproto2.Message) -> list[Resource]:

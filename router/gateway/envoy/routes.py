@@ -8,6 +8,7 @@ router's business. An LLM request without a decision meets a fixed 503, even if 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -76,15 +77,23 @@ def pass_through(plan: Plan, *, pinned: bool) -> tuple[Group, ...]:
 
 
 def table(
-    name: str, models: Iterable[Served], others: Sequence[Group], idle_timeout_s: float, *, streamed: bool
+    name: str,
+    models: Iterable[Served],
+    others: Sequence[Group],
+    idle_timeout_s: float,
+    *,
+    streamed: bool,
+    api_roots: Iterable[str] = (),
 ) -> pb.route.RouteConfiguration:
     """The routes of one listener. `others` takes what is neither an LLM request nor decided; empty means 404.
+
+    `api_roots` are where those backends serve model APIs beside `/v1`.
 
     `streamed` says that bodies reach the router in full duplex, where a route cannot retry: Envoy keeps the body for a
     retry where it also keeps what trailers have yet to release, and a request with trailers would send its body twice.
     """
     routes = [_model_route(one, idle_timeout_s, retried=not streamed) for one in models]
-    routes += _closed_routes()
+    routes += _closed_routes(api_roots)
     if not others:
         routes.append(
             _answer("not_found", pb.route.RouteMatch(prefix="/"), 404, _error_body("not_found", "Not found."))
@@ -172,7 +181,7 @@ def _retries() -> pb.route.RetryPolicy:
     )
 
 
-def _closed_routes() -> list[pb.route.Route]:
+def _closed_routes(api_roots: Iterable[str]) -> list[pb.route.Route]:
     post = pb.route.HeaderMatcher(name=":method", string_match=pb.regex(BODILESS_METHODS), invert_match=True)
     get = pb.route.HeaderMatcher(name=":method", string_match=pb.exact("GET"))
     decided = pb.route.HeaderMatcher(name=SELECTED_MODEL, present_match=True)
@@ -183,6 +192,10 @@ def _closed_routes() -> list[pb.route.Route]:
         _answer("undecided/messages", _match(MESSAGES_PATHS, post), 503, anthropic),
         _answer("undecided/post", _match(LLM_PATHS, post), 503, openai),
         _answer("undecided/models", _match(MODEL_LIST_PATHS, get), 503, openai),
+        *(
+            _answer(f"undecided/api{root}", _match(f"(?i){re.escape(root)}(?:[/;].*)?", post), 503, openai)
+            for root in sorted(api_roots)
+        ),
     ]
 
 

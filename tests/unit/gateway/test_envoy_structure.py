@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from router.config.plan import ApiFormat, Auth, Listener, Plan
+from router.config.plan import ApiFormat, Auth, Listener, Plan, ProviderModel
 from router.gateway.envoy import Rendered, Target, missing_keys, parse_target, render
 from router.gateway.envoy.names import LLM_PATHS, OWNED_HEADERS
 from tests.e2e.envoy_rig import make_plan, provider, replica
@@ -128,6 +128,19 @@ def test_routes_of_nothing_decided_come_last() -> None:
     assert names == ["model/m", *closed, "other/0"]
     shut = replace(plan, listeners=(Listener("main", "127.0.0.1", 1, 5.0, True),))
     assert routes_of(render(shut, admin=ADMIN, xds_dir=XDS))[-1]["direct_response"]["status"] == 404
+
+
+def test_the_api_of_an_open_backend_is_closed_under_its_own_path_too() -> None:
+    def closed(*models: ProviderModel) -> list[tuple[str, str]]:
+        routes = routes_of(render(make_plan(*models, default_model="m"), admin=ADMIN, xds_dir=XDS))
+        apis = [route for route in routes if route["name"].startswith("undecided/api")]
+        return [(route["name"], route["match"]["safe_regex"]["regex"]) for route in apis]
+
+    assert closed(provider("m", replica(1))) == []
+    assert closed(provider("m", replica(1, path=""))) == [("undecided/api", "(?i)(?:[/;].*)?")]
+    same_host = provider("n", replica(1, path="/a.b"))
+    assert closed(provider("m", replica(1)), same_host) == [("undecided/api/a.b", r"(?i)/a\.b(?:[/;].*)?")]
+    assert closed(provider("m", replica(1)), provider("n", replica(2, path="/a"))) == []
 
 
 def test_a_key_never_goes_with_traffic_that_nobody_decided() -> None:

@@ -125,6 +125,26 @@ def test_other_traffic_passes_untouched(path: str, method: str) -> None:
     assert at(path, method) == Surface(Kind.OTHER, None, path)
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/api/v4/chat/completions", "/api/v4", "/API//v4/x", "/%61pi/v4/x", "/api;a/v4/x", "/x/../api/v4/x"),
+        *("/api/v4/../../x", "/api%2fv4%2fx", "\\\\api\\v4\\x"),
+    ],
+)
+def test_where_backends_serve_their_api_is_guarded_too(path: str) -> None:
+    assert classify(Head("POST", path), ("/api/v4",)).kind is Kind.UNKNOWN
+    assert classify(Head("POST", path), ("/llm", "")).kind is Kind.UNKNOWN
+    assert classify(Head("GET", path), ("/api/v4", "")).kind is Kind.OTHER
+    assert classify(Head("POST", path)).kind is Kind.OTHER
+
+
+def test_roots_leave_the_rest_as_it_is() -> None:
+    assert classify(Head("POST", "/api/v44"), ("/api/v4",)).kind is Kind.OTHER
+    assert classify(Head("POST", "//v1/messages"), ("",)).kind is Kind.LLM
+    assert classify(Head("GET", "/v1/models"), ("",)).kind is Kind.LIST_MODELS
+
+
 @pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "DELETE", "TRACE"])
 def test_methods_without_a_body_pass_under_a_guarded_root(method: str) -> None:
     assert at("/v1/responses/resp_1", method).kind is Kind.OTHER
