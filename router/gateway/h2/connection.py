@@ -4,8 +4,8 @@ The shell feeds `receive` and acts on its events, calls `send`, `finish`, `abort
 that has been written, `resume` moves what had to wait.
 
 What a peer can make us hold is bounded: one incomplete frame, one block of headers, `Limits.streams` streams, on each
-of them one incomplete message and a window of whole ones while its owner takes none, `Limits.incomplete_bytes` of
-incomplete messages in all. Answers are made as the peer takes them.
+of them a window of messages; beyond that `Limits.incomplete_bytes` of incomplete messages, and the rest of one. Answers
+are made as the peer takes them.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ class Connection(Sender):
         self._block: tuple[int, int, bytearray, int] | None = None  # stream, flags, what has come, in how many frames
         self._greeted = False  # the peer's SETTINGS have come
         self._receive_window = limits.connection_window
+        self._starved: dict[int, Stream] = {}  # streams that get no window until others have their messages whole
+        self._fed: Stream | None = None  # the one that gets it meanwhile
         self._controls = 0
         self._leaving = False  # the peer knows that it should open no more streams
         self._left = False  # and from now on gets none
@@ -83,8 +85,7 @@ class Connection(Sender):
     def release(self, stream: Stream) -> None:
         """The owner takes messages again."""
         stream.hold = False
-        if not stream.closed and not stream.remote_closed and stream.uncredited * 2 > self._limits.stream_window:
-            self._credit(stream)
+        self._credit_if_due(stream)
 
     # -- what comes in ------------------------------------------------------------------------------------------------
 
@@ -133,8 +134,8 @@ class Connection(Sender):
         stream.uncredited += size
         if flags & frames.END_STREAM:
             self._on_end(stream)
-        elif not stream.hold and stream.uncredited * 2 > self._limits.stream_window:
-            self._credit(stream)
+        else:
+            self._credit_if_due(stream)
 
     def _deframe(self, stream: Stream, payload: bytes) -> None:
         deframer = stream.deframer
@@ -148,10 +149,7 @@ class Connection(Sender):
             failure = (UNIMPLEMENTED, "compressed messages are not taken")
         else:
             self._incomplete += deframer.held
-            if self._incomplete <= self._limits.incomplete_bytes:
-                return
-            failure = (RESOURCE_EXHAUSTED, "too much is incomplete on this connection")
-            self._incomplete -= deframer.held
+            return
         deframer.clear()
         self.abort(stream, *failure)
         self._events.append(Gone(stream))
@@ -332,10 +330,27 @@ class Connection(Sender):
         self._reset(stream, code)
         self._events.append(Gone(stream))
 
-    def _credit(self, stream: Stream) -> None:
+    def _credit_if_due(self, stream: Stream) -> None:
+        """Give the peer new window for a stream; while too much is incomplete, to one stream at a time."""
+        if stream.hold or stream.closed or stream.remote_closed or stream.uncredited * 2 <= self._limits.stream_window:
+            return
+        if self._incomplete > self._limits.incomplete_bytes and stream.deframer.held:
+            if self._fed is None or not self._fed.deframer.held:
+                self._fed = stream
+            if self._fed is not stream:
+                self._starved[stream.id] = stream
+                return
         self._out.append(frames.window_update(stream.id, stream.uncredited))
         stream.receive_window += stream.uncredited
         stream.uncredited = 0
+
+    def take(self) -> bytes:
+        """What is to be written now."""
+        if self._starved:
+            starved, self._starved = self._starved, {}
+            for stream in starved.values():
+                self._credit_if_due(stream)
+        return super().take()
 
 
 _ON = {

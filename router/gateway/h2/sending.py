@@ -20,13 +20,13 @@ class Limits:
     """Bounds of one connection, in bytes unless they count.
 
     `message_bytes`: largest message. `streams`: streams at a time. `stream_window`, `connection_window`: how much may
-    be on its way to us. `incomplete_bytes`: incomplete messages in all. `controls`: frames that carry nothing of a
-    request, in one read. `output_bytes`: how much is handed out before it is written.
+    be on its way to us. `incomplete_bytes`: incomplete messages, beyond which streams wait for one another. `controls`:
+    frames that carry nothing of a request, in one read. `output_bytes`: how much is handed out before it is written.
     """
 
     message_bytes: int
     streams: int = 1024
-    stream_window: int = 4 * 1024 * 1024
+    stream_window: int = 1024 * 1024
     connection_window: int = 32 * 1024 * 1024
     incomplete_bytes: int = 512 * 1024 * 1024
     controls: int = 4096

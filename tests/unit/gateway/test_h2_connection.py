@@ -254,12 +254,41 @@ def test_a_flood_of_frames_that_ask_for_nothing_ends_the_connection(flood: bytes
     assert goaway(peer.out()) is ErrorCode.ENHANCE_YOUR_CALM
 
 
-def test_incomplete_messages_are_bounded_over_all_streams() -> None:
-    peer = Peer(Limits(message_bytes=1000, incomplete_bytes=1500))
-    half = message(b"x" * 900)[:800]
-    assert words(peer.feed(open_stream(3) + data(3, half) + open_stream(5) + data(5, half)))[-1] == "gone 5"
-    assert words(peer.feed(data(3, message(b"x" * 900)[800:])))[0].startswith("message 3")
+def test_while_too_much_is_incomplete_one_stream_at_a_time_gets_window() -> None:
+    peer = Peer(Limits(message_bytes=1000, stream_window=400, incomplete_bytes=1000))
+    whole, left = message(b"x" * 995), dict[int, bytes]()
+    for number in range(3, 19, 2):
+        opened(peer, number)
+        left[number] = whole
+    windows, finished, most = dict.fromkeys(left, 400), list[int](), 0
+    while left:
+        before = dict(left)
+        for number in tuple(left):
+            piece, left[number] = left[number][: windows[number]], left[number][windows[number] :]
+            windows[number] -= len(piece)
+            if piece:
+                finished += [event.stream.id for event in peer.feed(data(number, piece))]
+            most = max(most, peer.connection._incomplete)
+            if not left[number]:
+                del left[number]
+        for kind, _, number, payload in peer.out():
+            if kind == frames.WINDOW_UPDATE and number:
+                windows[number] += frames.read_number(payload)
+        assert left != before, "nobody gets on"
+    assert sorted(finished) == list(range(3, 19, 2))
+    assert most <= 1000 + 8 * 400 + 1000 < 8 * 1000
     assert peer.connection._incomplete == 0
+
+
+def test_a_stream_that_got_window_before_others_and_dies_makes_room() -> None:
+    peer = Peer(Limits(message_bytes=1000, stream_window=400, incomplete_bytes=100))
+    first, second = opened(peer, 3), opened(peer, 5)
+    half = message(b"x" * 900)[:300]
+    peer.feed(data(3, half) + data(5, half))
+    assert [number for _, _, number, _ in peer.out()] == [3]
+    peer.connection.abort(first, 13, "")
+    assert (frames.WINDOW_UPDATE, 5) in [(kind, number) for kind, _, number, _ in peer.out()]
+    assert second.uncredited == 0
 
 
 def test_a_client_that_ignores_its_window() -> None:
