@@ -17,6 +17,7 @@ from types import TracebackType
 from router.acting.target import Refused, Target, target_by_name, target_of
 from router.config.plan import ApiFormat
 from router.deciding.engine import Outcome, decide
+from router.explaining.notes import Notes
 from router.generation import Generation, Policy
 from router.observe import Metrics
 from router.questions import Answer, Unknown
@@ -129,25 +130,36 @@ class Pipeline:
 
     # What the whole request settles.
 
-    async def on_request(self, head: Head, body: bytes, generation: Generation | None = None) -> Reply | Forward:
-        """Decide one request of a model API."""
+    async def on_request(
+        self, head: Head, body: bytes, generation: Generation | None = None, notes: Notes | None = None
+    ) -> Reply | Forward:
+        """Decide one request of a model API. `notes`, if given, are filled in on the way."""
         started = self._clock()
         generation = generation or self._generation
         surface = classify(head)
         generation.enter()
         try:
-            verdict = await self._route(generation, surface, head, body)
+            verdict = await self._route(generation, surface, head, body, notes)
         except WireError as error:
+            if notes is not None:
+                notes.fail(error.code)
             return self._refuse(surface, error)
         except Refused as refused:
+            if notes is not None:
+                notes.fail(refused.code)
             return self._error(surface.format, refused.code)
         finally:
             generation.leave()
-            self._metrics.routing_seconds.observe(self._clock() - started)
+            ended = self._clock()
+            self._metrics.routing_seconds.observe(ended - started)
+            if notes is not None:
+                notes.started, notes.ended = started, ended
         self._metrics.forwarded(verdict.model)()
         return verdict
 
-    async def _route(self, generation: Generation, surface: Surface, head: Head, body: bytes) -> Forward:
+    async def _route(
+        self, generation: Generation, surface: Surface, head: Head, body: bytes, notes: Notes | None
+    ) -> Forward:
         assert surface.format is not None  # noqa: S101 - a body is asked for on model APIs only
         limit = generation.plan.max_body_bytes
         encoding = head.headers.get("content-encoding")
@@ -155,7 +167,9 @@ class Pipeline:
             plain, request = await asyncio.to_thread(_read, surface.format, body, encoding, limit)
         else:
             plain, request = _read(surface.format, body, encoding, limit)
-        target = await self._target(generation, request, surface.format.api)
+        if notes is not None:
+            notes.request = request
+        target = await self._target(generation, request, surface.format.api, notes)
         wanted = target.model.provider_model_id
         edited = None
         if request.model != wanted:
@@ -170,29 +184,41 @@ class Pipeline:
             target.told,
         )
 
-    async def _target(self, generation: Generation, request: LlmRequest, wanted: ApiFormat) -> Target:
+    async def _target(
+        self, generation: Generation, request: LlmRequest, wanted: ApiFormat, notes: Notes | None
+    ) -> Target:
         """Resolve the requested model: an entrypoint's recipe decides, any other name stands for itself."""
         plan = generation.plan
         recipe = plan.entrypoints.get(request.model) if request.model else plan.default_entrypoint
+        if notes is not None:
+            notes.recipe = recipe
         if recipe is None:
             return target_by_name(plan, request.model, wanted)
         policy = generation.policies[recipe]
         target = policy.foregone.get(wanted)
         if target is None:
-            target = target_of(plan, recipe, await self._judge(generation, policy, request), wanted)
+            target = target_of(plan, recipe, await self._judge(generation, policy, request, notes), wanted)
         if target.decision is not None:
             self._metrics.decided(recipe, target.decision)()
+        if notes is not None:
+            notes.target = target
         return target
 
-    async def _judge(self, generation: Generation, policy: Policy, request: LlmRequest) -> Outcome:
+    async def _judge(self, generation: Generation, policy: Policy, request: LlmRequest, notes: Notes | None) -> Outcome:
         """Ask what the recipe reads, and decide."""
-        readings = read_all(policy.recipe.questions, await self._ask(generation, policy, request))
+        readings = read_all(policy.recipe.questions, await self._ask(generation, policy, request, notes))
         started = self._clock()
         outcome = decide(policy.compiled, readings)
-        self._metrics.evaluation_seconds.observe(self._clock() - started)
+        ended = self._clock()
+        self._metrics.evaluation_seconds.observe(ended - started)
+        if notes is not None:
+            notes.readings, notes.outcome = readings, outcome
+            notes.answered_at, notes.decided_at = started, ended
         return outcome
 
-    async def _ask(self, generation: Generation, policy: Policy, request: LlmRequest) -> Mapping[str, Answer]:
+    async def _ask(
+        self, generation: Generation, policy: Policy, request: LlmRequest, notes: Notes | None
+    ) -> Mapping[str, Answer]:
         """The answers of the request stage, by rule name."""
         stage = policy.stage
         deployments = generation.plan.deployments
@@ -212,6 +238,8 @@ class Pipeline:
             if isinstance(answer, Unknown):
                 deployment = generation.deployment_of[policy.recipe.name][rule]
                 self._metrics.unknown_answer(deployment, answer.reason)()
+        if notes is not None:
+            notes.texts, notes.answers, notes.calls, notes.asked_at = texts, answers, asked.calls, started
         return answers
 
     # Errors.

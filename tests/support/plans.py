@@ -68,7 +68,7 @@ class ScriptedAsker:
 
     async def ask(self, stage: object, texts: Mapping[Any, str], **more: object) -> SimpleNamespace:
         self.asked.append(texts)
-        return SimpleNamespace(answers=self.answers)
+        return SimpleNamespace(answers=self.answers, calls=())
 
 
 def generation_of(plan: Plan, asker: object | None = None) -> Generation:

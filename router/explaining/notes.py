@@ -1,0 +1,48 @@
+"""What the pipeline writes down about one request for whoever wants to know: previews, replays and traces.
+
+Nobody's notes cost nothing: the pipeline writes only into notes that it is given. They hold request text while the
+request is decided; what is kept of them afterwards is their readers' business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from router.acting.target import Target
+from router.asking.plan import StateKey
+from router.asking.report import CallReport
+from router.deciding.engine import Outcome
+from router.questions import Answer
+from router.signals.reading import Reading
+from router.wire.errors import ErrorCode
+from router.wire.request import LlmRequest
+
+
+@dataclass(slots=True)
+class Notes:
+    """One request on its way to a verdict. What was not reached is empty.
+
+    `texts` is what the decision models were shown, by deployment and part of the request. `recipe` is None when the
+    client named a provider model itself; `code` is set when the request ended with an error of ours. Times are seconds
+    of the pipeline's clock: `asked_at` is when the questions left, 0 when none did.
+    """
+
+    request: LlmRequest | None = None
+    recipe: str | None = None
+    texts: Mapping[StateKey, str] = field(default_factory=dict)
+    answers: Mapping[str, Answer] = field(default_factory=dict)
+    readings: Mapping[str, Reading] = field(default_factory=dict)
+    calls: tuple[CallReport, ...] = ()
+    outcome: Outcome | None = None
+    target: Target | None = None
+    code: ErrorCode | None = None
+    started: float = 0.0
+    asked_at: float = 0.0
+    answered_at: float = 0.0
+    decided_at: float = 0.0
+    ended: float = 0.0
+
+    def fail(self, code: ErrorCode) -> None:
+        """The request ends with this error."""
+        self.code = code
