@@ -170,6 +170,8 @@ class Pipeline:
         if notes is not None:
             notes.request = request
         target = await self._target(generation, request, surface.format.api, notes)
+        if notes is not None:
+            notes.target = target
         wanted = target.model.provider_model_id
         edited = None
         if request.model != wanted:
@@ -200,8 +202,6 @@ class Pipeline:
             target = target_of(plan, recipe, await self._judge(generation, policy, request, notes), wanted)
         if target.decision is not None:
             self._metrics.decided(recipe, target.decision)()
-        if notes is not None:
-            notes.target = target
         return target
 
     async def _judge(self, generation: Generation, policy: Policy, request: LlmRequest, notes: Notes | None) -> Outcome:
