@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from router.acting.target import Target, foregone_targets
+from router.acting.target import Settled, foregone
 from router.asking.asker import Asker
 from router.asking.fleet import Connections
 from router.asking.plan import StagePlan
@@ -36,14 +36,14 @@ class Policy:
     stage: StagePlan
     needed: NeededStages | None
     compiled: CompiledRecipe
-    foregone: Mapping[ApiFormat, Target]
+    foregone: Mapping[ApiFormat, Settled]
 
 
 def _policy(recipe: Recipe, plan: Plan) -> Policy:
     compiled = prepare_recipe(recipe)
-    foregone = {} if recipe.questions else foregone_targets(plan, recipe.name, decide(compiled, {}))
+    settled = {} if recipe.questions else foregone(plan, recipe.name, decide(compiled, {}))
     needed = NeededStages(recipe, plan.deployments, compiled) if plan.ask == "needed" else None
-    return Policy(recipe, prepare_stage(recipe.questions, plan.deployments), needed, compiled, foregone)
+    return Policy(recipe, prepare_stage(recipe.questions, plan.deployments), needed, compiled, settled)
 
 
 class Generation:

@@ -14,7 +14,8 @@ import time
 from collections.abc import Callable, Mapping
 from types import TracebackType
 
-from router.acting.target import Refused, Target, target_by_name, target_of
+from router.acting.answering import own_answer
+from router.acting.target import Answered, Refused, Settled, settle, target_by_name
 from router.config.plan import ApiFormat
 from router.deciding.engine import Outcome, decide
 from router.explaining.notes import Notes
@@ -154,12 +155,13 @@ class Pipeline:
             self._metrics.routing_seconds.observe(ended - started)
             if notes is not None:
                 notes.started, notes.ended = started, ended
-        self._metrics.forwarded(verdict.model)()
+        if isinstance(verdict, Forward):
+            self._metrics.forwarded(verdict.model)()
         return verdict
 
     async def _route(
         self, generation: Generation, surface: Surface, head: Head, body: bytes, notes: Notes | None
-    ) -> Forward:
+    ) -> Reply | Forward:
         assert surface.format is not None  # noqa: S101 - a body is asked for on model APIs only
         limit = generation.plan.max_body_bytes
         encoding = head.headers.get("content-encoding")
@@ -172,6 +174,8 @@ class Pipeline:
         target = await self._target(generation, request, surface.format.api, notes)
         if notes is not None:
             notes.target = target
+        if isinstance(target, Answered):
+            return own_answer(target, surface.format, plain)
         wanted = target.model.provider_model_id
         edited = None
         if request.model != wanted:
@@ -188,7 +192,7 @@ class Pipeline:
 
     async def _target(
         self, generation: Generation, request: LlmRequest, wanted: ApiFormat, notes: Notes | None
-    ) -> Target:
+    ) -> Settled:
         """Resolve the requested model: an entrypoint's recipe decides, any other name stands for itself."""
         plan = generation.plan
         recipe = plan.entrypoints.get(request.model) if request.model else plan.default_entrypoint
@@ -199,7 +203,7 @@ class Pipeline:
         policy = generation.policies[recipe]
         target = policy.foregone.get(wanted)
         if target is None:
-            target = target_of(plan, recipe, await self._judge(generation, policy, request, notes), wanted)
+            target = settle(plan, recipe, await self._judge(generation, policy, request, notes), wanted)
         if target.decision is not None:
             self._metrics.decided(recipe, target.decision)()
         return target

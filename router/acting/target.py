@@ -1,4 +1,4 @@
-"""Where a request goes once it is decided, and what is told about it.
+"""Where a request goes once it is decided, or what is answered at once, and what is told about it.
 
 Pure: what a recipe without questions comes to is worked out once, when its configuration is loaded.
 """
@@ -34,6 +34,18 @@ class Target(msgspec.Struct, frozen=True):
     told: Mapping[str, str]
 
 
+class Answered(msgspec.Struct, frozen=True):
+    """The decision answers by itself: `text` is all that the client gets, and no backend is asked."""
+
+    decision: str
+    text: str
+    told: Mapping[str, str]
+
+
+Settled = Target | Answered
+"""What a recipe's outcome comes to."""
+
+
 def target_by_name(plan: Plan, name: str | None, wanted: ApiFormat) -> Target:
     """The target of a client that asked for a provider model by its own name: no recipe has a say. Raises Refused."""
     if not name:
@@ -44,7 +56,7 @@ def target_by_name(plan: Plan, name: str | None, wanted: ApiFormat) -> Target:
     return Target(_speaking(model, wanted), None, {"model": name})
 
 
-def target_of(plan: Plan, recipe: str, outcome: Outcome, wanted: ApiFormat) -> Target:
+def settle(plan: Plan, recipe: str, outcome: Outcome, wanted: ApiFormat) -> Settled:
     """What a recipe's outcome comes to for a client that speaks `wanted`. Raises Refused."""
     if outcome.failed:
         raise Refused(ErrorCode.DECISION_UNRESOLVED)
@@ -55,6 +67,8 @@ def target_of(plan: Plan, recipe: str, outcome: Outcome, wanted: ApiFormat) -> T
             raise Refused(ErrorCode.NO_ROUTE)
         model = _speaking(plan.models[plan.default_model], wanted)
         return Target(model, None, told | {"model": model.name})
+    if decision.actions.fast_response is not None:
+        return Answered(decision.name, decision.actions.fast_response, told | {"decision": decision.name})
     candidate = choose(decision, plan.models, wanted)
     if candidate is None:
         raise Refused(ErrorCode.NO_ELIGIBLE_MODEL)
@@ -62,12 +76,12 @@ def target_of(plan: Plan, recipe: str, outcome: Outcome, wanted: ApiFormat) -> T
     return Target(plan.models[candidate.model], decision.name, told)
 
 
-def foregone_targets(plan: Plan, recipe: str, outcome: Outcome) -> Mapping[ApiFormat, Target]:
-    """The targets of an outcome that no request can change, by client format; formats without one are left out."""
-    targets: dict[ApiFormat, Target] = {}
+def foregone(plan: Plan, recipe: str, outcome: Outcome) -> Mapping[ApiFormat, Settled]:
+    """What an outcome that no request can change comes to, by client format; formats that it refuses are left out."""
+    targets: dict[ApiFormat, Settled] = {}
     for wanted in ApiFormat:
         try:
-            targets[wanted] = target_of(plan, recipe, outcome, wanted)
+            targets[wanted] = settle(plan, recipe, outcome, wanted)
         except Refused:
             continue
     return targets

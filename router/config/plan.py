@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
+from router.config.actions import NOTHING, Actions
 from router.questions import Capabilities, Predicate, Question
 
 OnError = Literal["match", "no_match"]
@@ -148,7 +149,10 @@ class ModelRef:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A rule with what happens when it is selected. `order` is its place in the document."""
+    """A rule with what happens when it is selected. `order` is its place in the document.
+
+    Either `model_refs` names candidates, or `actions` answers without any.
+    """
 
     name: str
     priority: int
@@ -157,6 +161,12 @@ class Decision:
     on_unknown: OnUnknown
     model_refs: tuple[ModelRef, ...]
     order: int
+    actions: Actions = NOTHING
+
+    @property
+    def refuses(self) -> bool:
+        """Whether it answers by itself, so that no backend ever sees the request."""
+        return self.actions.fast_response is not None
 
     @property
     def catch_all(self) -> bool:

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from router.config.document import Block, Document, Items
 from router.config.model.base import NOT_YET, RENAMED, WRONG
+from router.config.model.plugins import LATER_PLUGINS
 from router.config.model.root import Root
 from router.config.problems import Path, nearest
 from router.config.scalars import NULL
@@ -36,7 +37,7 @@ _BOUNDS = {
 }
 _LENGTHS = {"too_short": ("at least", "min_length"), "too_long": ("at most", "max_length")}
 _BOOLEAN_WORDS = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false", "n": "false"}
-_LATER_QUESTIONS = ("box", "track")
+_LATER = dict.fromkeys(("box", "track"), "question type") | dict.fromkeys(LATER_PLUGINS, "plugin")
 _MAX_LISTED = 16
 
 
@@ -126,7 +127,7 @@ class _Reading:
             self.document.problem(path, f'missing key "{key}"', key=True)
 
     def report_tag(self, path: Path, mistake: Any) -> Path:
-        """A question whose type is absent or unknown. Returns what to cut out."""
+        """A question or plugin whose type is absent or unknown. Returns what to cut out."""
         block = self.value(path)
         if not isinstance(block, Block) or "type" not in block:
             if isinstance(block, Block):
@@ -138,9 +139,9 @@ class _Reading:
         kind = block["type"]
         if here in self.document.unset:
             return path
-        allowed = ["noul", "choice", "score", "set", "span"]
-        if kind in _LATER_QUESTIONS:
-            self.document.problem(here, f"question type {self.document.shown(kind, here)} is not supported yet")
+        allowed = [tag.strip(" '") for tag in mistake.get("ctx", {}).get("expected_tags", "").split(",")]
+        if isinstance(kind, str) and kind in _LATER:
+            self.document.problem(here, f"{_LATER[kind]} {self.document.shown(kind, here)} is not supported yet")
         elif kind is NULL:
             self.report_null(here)
         else:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from router.acting.target import Target
+from router.acting.target import Settled
 from router.asking.plan import StateKey
 from router.asking.report import CallReport
 from router.deciding.engine import Outcome
@@ -35,7 +35,7 @@ class Notes:
     readings: Mapping[str, Reading] = field(default_factory=dict)
     calls: tuple[CallReport, ...] = ()
     outcome: Outcome | None = None
-    target: Target | None = None
+    target: Settled | None = None
     code: ErrorCode | None = None
     started: float = 0.0
     asked_at: float = 0.0

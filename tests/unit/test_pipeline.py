@@ -207,6 +207,35 @@ class TestForwarded:
         assert value(metrics, series) == 1
 
 
+class TestAnswered:
+    CLOSED = PLAIN.replace(
+        "modelRefs: [{model: coder}]", "plugins: [{type: fast_response, configuration: {message: Not here.}}]", 1
+    )
+
+    @pytest.mark.parametrize("stream", [False, True])
+    async def test_a_fast_response_is_told_by_its_headers(self, stream: bool) -> None:
+        made, _, metrics = pipeline(text=self.CLOSED)
+        reply = await made.on_request(post(), body(stream=stream))
+        assert isinstance(reply, Reply)
+        assert reply.status == 200
+        headers = dict(reply.headers)
+        assert headers.pop("content-type") == ("text/event-stream" if stream else "application/json")
+        headers.pop("cache-control", None)
+        confidence = headers.pop("x-vsr-selected-confidence")
+        assert float(confidence) == 0.9
+        assert headers == {
+            "x-vsr-fast-response": "true",
+            "x-vsr-response-path": "fast_response",
+            "x-vsr-schema-version": "2",
+            "x-vsr-selected-recipe": "ask",
+            "x-vsr-selected-decision": "code",
+        }
+        assert b"Not here." in reply.body
+        assert value(metrics, 'llm_decision_match_total{decision="code",recipe="ask"}') == 1
+        assert value(metrics, "llm_model_requests_total") == 0
+        assert value(metrics, "llm_request_errors_total") == 0
+
+
 class TestSwap:
     async def test_a_stream_stays_on_the_generation_that_it_began_with(self) -> None:
         made, _, _ = pipeline()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from router.config.actions import Actions
+from router.config.compiler.actions import compile_actions
 from router.config.compiler.catalogue import Catalogue
 from router.config.compiler.context import Context, Names
 from router.config.compiler.projections import Projections
@@ -70,16 +72,19 @@ class Recipes:
 
     def _decision(self, decision: dialect.Decision, order: int, rules: Rules) -> Decision | None:
         rule = rules.compile(decision.rules) if self.context.need(decision, "rules") and decision.rules else None
-        refs = self._model_refs(decision)
-        if rule is None or not refs:
+        actions = compile_actions(self.context, decision)
+        refs = self._model_refs(decision, actions)
+        if rule is None or not (refs or actions.fast_response):
             return None
         on_unknown = (decision.rules.on_unknown if decision.rules else None) or "no_match"
-        return Decision(decision.name, decision.priority, decision.tier, rule, on_unknown, refs, order)
+        return Decision(decision.name, decision.priority, decision.tier, rule, on_unknown, refs, order, actions)
 
-    def _model_refs(self, decision: dialect.Decision) -> tuple[ModelRef, ...]:
+    def _model_refs(self, decision: dialect.Decision, actions: Actions) -> tuple[ModelRef, ...]:
+        if actions.fast_response is not None:
+            return ()
         if not decision.modelRefs:
-            if not self.context.is_cut(decision.at("modelRefs")):
-                hint = "add modelRefs: [{model: NAME}] (answers without a model are not supported yet)"
+            if not (self.context.is_cut(decision.at("modelRefs")) or self.context.is_cut(decision.at("plugins"))):
+                hint = "add modelRefs: [{model: NAME}], or the plugin fast_response"
                 self.context.error(decision.at(), "a decision needs at least one model", hint, key=True)
             return ()
         refs: list[ModelRef] = []
@@ -124,6 +129,8 @@ class Recipes:
         served: set[ApiFormat] | None = {fallback.api_format} if fallback else None
         first = f"the default model speaks {fallback.api_format}" if fallback else ""
         for decision in decisions:
+            if decision.refuses:
+                continue  # answers in every format
             formats = {self.models.known[ref.model].api_format for ref in decision.model_refs}
             left = formats if served is None else served & formats
             if not left:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Discriminator, Field, Tag
 
 from router.config.model.base import Model, Name, NotYet, Text, soon
+from router.config.model.plugins import Plugin
 from router.config.model.projections import OTHER_FAMILIES
 from router.config.model.signals import Bounds
 
@@ -91,7 +92,7 @@ class Algorithm(Model):
 class Decision(Model):
     """A rule with what happens when it is selected."""
 
-    needed: ClassVar = ("rules", "modelRefs")
+    needed: ClassVar = ("rules",)
 
     name: Name = Field(description="Unique in its recipe.")
     description: str | None = Field(None, description="For people.")
@@ -100,9 +101,11 @@ class Decision(Model):
         0, description="Lower wins outright; 0 everywhere means that there are no tiers."
     )
     rules: RuleTree | None = Field(None, description="When it matches. `{}` matches every request.")
-    modelRefs: list[ModelRef] | None = Field(None, description="Candidate backends.")
+    modelRefs: list[ModelRef] | None = Field(
+        None, description="Candidate backends. Not needed with the plugin fast_response."
+    )
     algorithm: Algorithm | None = Field(None, description="How a candidate is picked.")
-    plugins: NotYet = None
+    plugins: list[Plugin] = Field(default_factory=list, description="What else it does, each kind once.")
     emits: NotYet = None
     annotations: NotYet = None
     action: NotYet = None

@@ -78,7 +78,6 @@ def test_shapes(case: str) -> None:
     [
         ("    address: 127.0.0.1\n", "api_keys: []"),
         ("    address: 127.0.0.1\n", "tls: {}"),
-        ("        priority: 10\n", "plugins: []"),
         ("        priority: 10\n", "emits: []"),
         ("        priority: 10\n", "annotations: {}"),
         ("    - name: small\n", "  pricing: {}"),

@@ -114,10 +114,10 @@ def test_the_committed_schema_is_the_generated_one() -> None:
         ("port: 8801", "prt: 8801"),
         ("port: 8801", "port: 0"),
         ("rules: {}", "rules: {type: systemone}"),
-        ("rules: {}", "rules: {}\n        plugins: []"),
+        ("rules: {}", "rules: {}\n        emits: []"),
+        ("rules: {}", "rules: {}\n        plugins: [{type: rag}]"),
         ("type: noul", "type: noun"),
         ("- key: math", "- kye: math"),
-        ("        modelRefs:\n          - model: small\n", ""),
         ("version: v0.5", "version: v0.3"),
     ],
 )
@@ -136,8 +136,8 @@ def test_the_schema_lets_numbers_come_from_the_environment() -> None:
 
 
 def test_the_schema_marks_what_is_not_built() -> None:
-    plugins = config_schema()["$defs"]["Decision"]["properties"]["plugins"]
-    assert plugins == {"description": "Not supported yet.", "deprecated": True, "not": {}}
+    emits = config_schema()["$defs"]["Decision"]["properties"]["emits"]
+    assert emits == {"description": "Not supported yet.", "deprecated": True, "not": {}}
     assert '"null"' not in json.dumps(config_schema())
 
 

@@ -1,0 +1,104 @@
+"""What decisions do to requests, seen by the official SDKs in front and by the backends behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.support.sdks import Sdks, connected
+from tests.support.stack import Stack, running
+
+CONFIG = (Path(__file__).parent / "actions.yaml").read_text()
+CLOSED = "We are closed — “à demain” 😀."
+
+
+@pytest.fixture(scope="module")
+def acting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    with running(tmp_path_factory.mktemp("actions"), CONFIG) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def clients(acting: Stack) -> Iterator[Sdks]:
+    with connected(acting) as found:
+        yield found
+
+
+class TestFastResponse:
+    def told(self, headers: Mapping[str, str]) -> dict[str, str]:
+        found = {name: value for name, value in headers.items() if name.startswith("x-vsr-")}
+        return {name: value for name, value in found.items() if name != "x-vsr-selected-confidence"}
+
+    TOLD = {
+        "x-vsr-fast-response": "true",
+        "x-vsr-response-path": "fast_response",
+        "x-vsr-schema-version": "2",
+        "x-vsr-selected-recipe": "closed",
+        "x-vsr-selected-decision": "closed",
+    }
+
+    def test_chat(self, clients: Sdks) -> None:
+        raw = clients.oai.chat.completions.with_raw_response.create(
+            model="closed", messages=[{"role": "user", "content": "Hello?"}]
+        )
+        answer = raw.parse()
+        assert (answer.model, answer.choices[0].message.content) == ("router", CLOSED)
+        assert answer.choices[0].finish_reason == "stop"
+        assert answer.usage is not None
+        assert answer.usage.total_tokens == 0
+        assert self.told(raw.headers) == self.TOLD
+
+    def test_chat_streamed(self, clients: Sdks) -> None:
+        raw = clients.oai.chat.completions.with_raw_response.create(
+            model="closed",
+            messages=[{"role": "user", "content": "Hello?"}],
+            stream=True,
+            stream_options={"include_usage": True},
+        )
+        *chunks, last = list(raw.parse())
+        assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == CLOSED
+        assert chunks[-1].choices[0].finish_reason == "stop"
+        assert last.usage is not None
+        assert last.usage.total_tokens == 0
+        assert self.told(raw.headers) == self.TOLD
+
+    def test_chat_streamed_with_the_helper(self, clients: Sdks) -> None:
+        with clients.oai.chat.completions.stream(
+            model="closed", messages=[{"role": "user", "content": "Hello?"}]
+        ) as stream:
+            assert stream.get_final_completion().choices[0].message.content == CLOSED
+
+    def test_responses(self, clients: Sdks) -> None:
+        raw = clients.oai.responses.with_raw_response.create(model="closed", input="Hello?")
+        answer = raw.parse()
+        assert (answer.model, answer.output_text, answer.status) == ("router", CLOSED, "completed")
+        assert answer.usage is not None
+        assert answer.usage.total_tokens == 0
+        assert self.told(raw.headers) == self.TOLD
+
+    def test_responses_streamed(self, clients: Sdks) -> None:
+        with clients.oai.responses.stream(model="closed", input="Hello?") as stream:
+            events = list(stream)
+            assert stream.get_final_response().output_text == CLOSED
+        assert [event.type for event in events][-1] == "response.completed"
+
+    def test_messages(self, clients: Sdks) -> None:
+        raw = clients.claude.messages.with_raw_response.create(
+            model="closed", max_tokens=8, messages=[{"role": "user", "content": "Hello?"}]
+        )
+        answer = raw.parse()
+        block = answer.content[0]
+        assert block.type == "text"
+        assert (answer.model, block.text, answer.stop_reason) == ("router", CLOSED, "end_turn")
+        assert answer.usage.output_tokens == 0
+        assert self.told(raw.headers) == self.TOLD
+
+    def test_messages_streamed(self, clients: Sdks) -> None:
+        with clients.claude.messages.stream(
+            model="closed", max_tokens=8, messages=[{"role": "user", "content": "Hello?"}]
+        ) as stream:
+            assert "".join(stream.text_stream) == CLOSED
+            assert stream.get_final_message().stop_reason == "end_turn"
+            assert self.told(stream.response.headers) == self.TOLD
