@@ -9,38 +9,33 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import Awaitable, Callable
 
-import orjson
 from aiohttp import web
 
+from router.admin.api import Desk, add_previews, errors_as_json, json_reply
 from router.admin.status import Status
 from router.config.plan import Service
 from router.observe import Metrics
 
 _STOP_S = 1.0
 
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
-
-def _json(body: object, status: int = 200) -> web.Response:
-    return web.Response(body=orjson.dumps(body), status=status, content_type="application/json")
-
-
-def management_app(status: Status) -> web.Application:
-    """`/livez` and `/readyz` (`/health` and `/ready` are their aliases)."""
+def management_app(status: Status, desk: Desk | None = None, *, max_body_bytes: int = 1 << 20) -> web.Application:
+    """`/livez` and `/readyz` (`/health` and `/ready` are their aliases), and with a `desk` the API under `/api/v1`."""
 
     async def live(_: web.Request) -> web.Response:
-        return _json({"live": status.live}, 200 if status.live else 503)
+        return json_reply({"live": status.live}, 200 if status.live else 503)
 
     async def ready(_: web.Request) -> web.Response:
-        return _json(status.detail(), 200 if status.ready else 503)
+        return json_reply(status.detail(), 200 if status.ready else 503)
 
-    app = web.Application()
+    app = web.Application(middlewares=[errors_as_json], client_max_size=max_body_bytes)
     app.router.add_get("/livez", live)
     app.router.add_get("/health", live)
     app.router.add_get("/readyz", ready)
     app.router.add_get("/ready", ready)
+    if desk is not None:
+        add_previews(app, desk)
     return app
 
 

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Literal
 
 from router.config.actions import NOTHING, Actions
+from router.config.services import AccessToken
 from router.questions import Capabilities, Predicate, Question
 
 OnError = Literal["match", "no_match"]
@@ -285,11 +286,12 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """The three servers of the router."""
+    """The three servers of the router, and the tokens of the management API (none: it is for this machine alone)."""
 
     extproc: Service
     metrics: Service
     management: Service
+    access: tuple[AccessToken, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,15 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from router.admin.access import read_access
+from router.admin.api import Desk
+from router.admin.bridge import Bridge
+from router.admin.previews import Previewer
 from router.admin.server import AdminServer, management_app, metrics_app
 from router.admin.status import Status
 from router.asking.errors import SupervisionError
 from router.asking.fleet import Fleet
+from router.config.credentials import KeyUnavailable
 from router.config.plan import Plan
 from router.gateway.options import MachineOptions
 from router.gateway.transport import ListenError, Server, ServerOptions
@@ -69,7 +74,8 @@ async def run_worker(source: Source, options: WorkerOptions) -> None:
     reloader: Reloader | None = None
     vitals = Vitals(status, metrics, lambda: reloader.generation if reloader is not None else None)
     async with contextlib.AsyncExitStack() as stack:
-        stack.callback(_admin(plan, status, metrics).stop)
+        desk = _desk(plan)
+        stack.callback(_admin(plan, status, metrics, desk).stop)
         sockets = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pointsman-", dir=_socket_root(options))))
         try:
             fleet = await stack.enter_async_context(Fleet(sockets, restarted=vitals.restarted, environ=os.environ))
@@ -90,6 +96,8 @@ async def run_worker(source: Source, options: WorkerOptions) -> None:
             fleet, describe, vitals, status, metrics, options.envoy, options.ready_within_s, os.environ, after.swapped
         )
         reloader = Reloader(options.config, generation, pipeline, around)
+        serves = reloader  # which `reloader` is from here on, for who asks later
+        desk.previewer = Previewer(Bridge(loop), lambda: serves.generation)
         serving = _Serving(source, server, status, reloader, FileWatch(options.config, source.text), after)
         await serving.run(vitals, stopping, options.drain_s)
     logger.info("stopped")
@@ -168,9 +176,17 @@ def _socket_root(options: WorkerOptions) -> Path | None:
     return folder
 
 
-def _admin(plan: Plan, status: Status, metrics: Metrics) -> AdminServer:
+def _desk(plan: Plan) -> Desk:
+    try:
+        return Desk(read_access(plan.services.access, os.environ))
+    except KeyUnavailable as error:
+        raise StartFailed(f"global.services.management_api.auth: {error}") from None
+
+
+def _admin(plan: Plan, status: Status, metrics: Metrics, desk: Desk) -> AdminServer:
     services = plan.services
-    admin = AdminServer([(services.management, management_app(status)), (services.metrics, metrics_app(metrics))])
+    management = management_app(status, desk, max_body_bytes=plan.max_body_bytes)
+    admin = AdminServer([(services.management, management), (services.metrics, metrics_app(metrics))])
     try:
         admin.start()
     except OSError as error:

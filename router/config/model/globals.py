@@ -8,6 +8,7 @@ from pydantic import Discriminator, Field, Tag
 
 from router.config.model.base import Address, Model, Name, NotYet, Port, Text, pattern, soon
 from router.config.model.providers import EnvName
+from router.config.model.services import ManagementApi
 
 MIB = 1024 * 1024
 
@@ -51,7 +52,7 @@ class Services(Model):
     observability: NotYet = None
     authz: NotYet = None
     ratelimit: NotYet = None
-    management_api: NotYet = None
+    management_api: ManagementApi | None = Field(None, description="Who may use the management API.")
     router_replay: NotYet = None
 
 

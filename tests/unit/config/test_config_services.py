@@ -1,0 +1,50 @@
+"""`global.services` beyond addresses."""
+
+from __future__ import annotations
+
+import pytest
+
+from router.config.plan import Plan
+from router.config.problems import ConfigError
+from router.config.services import AccessToken
+from tests.support.plans import PLAIN, plan_of
+
+
+def with_services(text: str) -> Plan:
+    return plan_of(f"{PLAIN}global:\n  services:\n    {text}\n")
+
+
+def problem(text: str) -> str:
+    with pytest.raises(ConfigError) as caught:
+        with_services(text)
+    (found,) = caught.value.problems
+    return f"{found.path}: {found.message}"
+
+
+class TestManagementApi:
+    def test_tokens(self) -> None:
+        plan = with_services(
+            "management_api: {auth: {tokens: [{env: T, roles: [read]}, {file: /t, roles: [read, write]}]}}"
+        )
+        assert plan.services.access == (
+            AccessToken("T", None, frozenset({"read"})),
+            AccessToken(None, "/t", frozenset({"read", "write"})),
+        )
+
+    def test_another_address_needs_a_token(self) -> None:
+        assert problem("management: {address: 0.0.0.0}").startswith(
+            "global.services.management.address: the management"
+        )
+        auth = "management_api: {auth: {tokens: [{env: T, roles: [read]}]}}"
+        assert with_services(f"management: {{address: 0.0.0.0}}\n    {auth}").services.access
+
+    @pytest.mark.parametrize("address", ["127.0.0.1", "127.0.0.9", '"::1"', "localhost"])
+    def test_a_loopback_address_does_not(self, address: str) -> None:
+        assert with_services(f"management: {{address: {address}}}").services.access == ()
+
+    @pytest.mark.parametrize("token", ["{roles: [read]}", "{env: T, file: /t, roles: [read]}"])
+    def test_a_token_is_in_one_place(self, token: str) -> None:
+        assert "exactly one of env and file" in problem(f"management_api: {{auth: {{tokens: [{token}]}}}}")
+
+    def test_a_role_that_does_not_exist(self) -> None:
+        assert "is not one of" in problem("management_api: {auth: {tokens: [{env: T, roles: [admin]}]}}")
