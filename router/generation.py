@@ -14,11 +14,12 @@ from router.asking.asker import Asker
 from router.asking.fleet import Connections
 from router.asking.plan import StagePlan
 from router.asking.plan import prepare as prepare_stage
-from router.config.plan import ApiFormat, Plan, Recipe
+from router.config.plan import ApiFormat, Plan, QuestionRule, Recipe
 from router.config.roots import api_roots
 from router.deciding.engine import CompiledRecipe, decide
 from router.deciding.engine import prepare as prepare_recipe
 from router.needed import NeededStages
+from router.signals.heuristics import Heuristics
 from router.wire.surface import normalise_path
 
 DEFAULT_SIGNAL_TIMEOUT_S = 45.0
@@ -29,7 +30,9 @@ DEFAULT_SIGNAL_TIMEOUT_S = 45.0
 class Policy:
     """One recipe: what it asks at the request stage and how it decides. `needed` is None when it asks everything.
 
-    `foregone` holds what a recipe without questions comes to, by client format: no request can change it.
+    `heuristics` is None when the router computes nothing by itself. `openings` are the rules that need no asking when
+    nothing precedes the current turn. `foregone` holds what a recipe without signals comes to, by client format: no
+    request can change it.
     """
 
     recipe: Recipe
@@ -37,13 +40,18 @@ class Policy:
     needed: NeededStages | None
     compiled: CompiledRecipe
     foregone: Mapping[ApiFormat, Settled]
+    heuristics: Heuristics | None = None
+    openings: tuple[QuestionRule, ...] = ()
 
 
 def _policy(recipe: Recipe, plan: Plan) -> Policy:
     compiled = prepare_recipe(recipe)
-    settled = {} if recipe.questions else foregone(plan, recipe.name, decide(compiled, {}))
+    settled = {} if recipe.rules else foregone(plan, recipe.name, decide(compiled, {}))
     needed = NeededStages(recipe, plan.deployments, compiled) if plan.ask == "needed" else None
-    return Policy(recipe, prepare_stage(recipe.questions, plan.deployments), needed, compiled, settled)
+    stage = prepare_stage(recipe.questions, plan.deployments)
+    heuristics = Heuristics(recipe.heuristics) if recipe.heuristics else None
+    openings = tuple(rule for rule in recipe.questions if rule.opening is not None)
+    return Policy(recipe, stage, needed, compiled, settled, heuristics, openings)
 
 
 class Generation:
@@ -62,6 +70,8 @@ class Generation:
         )
         self.api_roots = tuple({normalise_path(root).rstrip("/") for root in api_roots(plan)})
         """See `classify`."""
+        self.trusts_identity = any(listener.trusted_peers for listener in plan.listeners)
+        """Whether somebody may tell who asks; Envoy lets nobody else's word through."""
         self.signal_timeout_s = plan.signal_timeout_ms / 1000 or DEFAULT_SIGNAL_TIMEOUT_S
         self._users = 0
         self._idle = asyncio.Event()

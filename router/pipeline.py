@@ -23,14 +23,15 @@ from router.generation import Generation, Policy
 from router.observe import Metrics
 from router.questions import Answer, Unknown
 from router.scan.view import routing_view
-from router.signals.reading import read_all
+from router.signals.facts import RequestFacts
+from router.signals.reading import Reading, read, read_all
 from router.verdict import Fault, Forward, HeadVerdict
 from router.wire.edit import replace_model
 from router.wire.encoding import decode_body
 from router.wire.errors import ErrorCode, WireError, error_reply, reply_to
 from router.wire.http import Head, Reply
 from router.wire.models import models_reply
-from router.wire.request import LlmRequest, read_request, state_text
+from router.wire.request import LlmRequest, opens, read_request, state_text
 from router.wire.surface import Format, Kind, Surface, classify
 
 SELECTED_MODEL = "x-selected-model"
@@ -171,7 +172,7 @@ class Pipeline:
             plain, request = _read(surface.format, body, encoding, limit)
         if notes is not None:
             notes.request = request
-        target = await self._target(generation, request, surface.format.api, notes)
+        target = await self._target(generation, request, head, surface.format.api, notes)
         if notes is not None:
             notes.target = target
         if isinstance(target, Answered):
@@ -191,7 +192,7 @@ class Pipeline:
         )
 
     async def _target(
-        self, generation: Generation, request: LlmRequest, wanted: ApiFormat, notes: Notes | None
+        self, generation: Generation, request: LlmRequest, head: Head, wanted: ApiFormat, notes: Notes | None
     ) -> Settled:
         """Resolve the requested model: an entrypoint's recipe decides, any other name stands for itself."""
         plan = generation.plan
@@ -203,14 +204,19 @@ class Pipeline:
         policy = generation.policies[recipe]
         target = policy.foregone.get(wanted)
         if target is None:
-            target = settle(plan, recipe, await self._judge(generation, policy, request, notes), wanted)
+            target = settle(plan, recipe, await self._judge(generation, policy, request, head, notes), wanted)
         if target.decision is not None:
             self._metrics.decided(recipe, target.decision)()
         return target
 
-    async def _judge(self, generation: Generation, policy: Policy, request: LlmRequest, notes: Notes | None) -> Outcome:
-        """Ask what the recipe reads, and decide."""
-        readings = read_all(policy.recipe.questions, await self._ask(generation, policy, request, notes))
+    async def _judge(
+        self, generation: Generation, policy: Policy, request: LlmRequest, head: Head, notes: Notes | None
+    ) -> Outcome:
+        """Compute and ask what the recipe reads, and decide."""
+        readings = await self._compute(generation, policy, request, head)
+        if policy.recipe.questions:
+            answers = await self._ask(generation, policy, request, readings, notes)
+            readings = {**readings, **read_all(policy.recipe.questions, answers)}
         started = self._clock()
         outcome = decide(policy.compiled, readings)
         ended = self._clock()
@@ -220,10 +226,26 @@ class Pipeline:
             notes.answered_at, notes.decided_at = started, ended
         return outcome
 
+    async def _compute(
+        self, generation: Generation, policy: Policy, request: LlmRequest, head: Head
+    ) -> Mapping[str, Reading]:
+        """The readings of the rules that need no model."""
+        if policy.heuristics is None:
+            return {}
+        facts = RequestFacts(request, head.headers, trusted=generation.trusts_identity)
+        if sum(len(turn.text) for turn in request.turns) >= LARGE_BODY:
+            return await asyncio.to_thread(policy.heuristics.read, facts)
+        return policy.heuristics.read(facts)
+
     async def _ask(
-        self, generation: Generation, policy: Policy, request: LlmRequest, notes: Notes | None
+        self,
+        generation: Generation,
+        policy: Policy,
+        request: LlmRequest,
+        computed: Mapping[str, Reading],
+        notes: Notes | None,
     ) -> Mapping[str, Answer]:
-        """The answers of the request stage, by rule name."""
+        """The answers of the request stage, by rule key."""
         stage = policy.stage
         deployments = generation.plan.deployments
         texts = {
@@ -233,10 +255,12 @@ class Pipeline:
         started = self._clock()
         deadline = started + generation.signal_timeout_s
         unread: Mapping[str, Answer] = {}
+        opening = {rule.name: rule.opening for rule in policy.openings if rule.opening and opens(request, rule.state)}
         if policy.needed is not None:
-            stage, unread = policy.needed.given(texts)
+            known = {rule.name: read(rule, opening[rule.name]) for rule in policy.openings if rule.name in opening}
+            stage, unread = policy.needed.given(texts, {**computed, **known})
         asked = await generation.asker.ask(stage, texts, stage_deadline=deadline)
-        answers = {**unread, **asked.answers}
+        answers = {**unread, **asked.answers, **opening}
         self._metrics.signal_seconds.observe(self._clock() - started)
         for rule, answer in answers.items():
             if isinstance(answer, Unknown):

@@ -13,8 +13,9 @@ from enum import StrEnum
 from typing import Literal
 
 from router.config.actions import NOTHING, Actions
+from router.config.heuristics import HeuristicRule
 from router.config.services import AccessToken
-from router.questions import Capabilities, Predicate, Question
+from router.questions import Answer, Capabilities, Predicate, Question
 
 OnError = Literal["match", "no_match"]
 OnUnknown = Literal["match", "no_match", "fail_request"]
@@ -36,6 +37,10 @@ class StateKind(StrEnum):
     CONVERSATION = "conversation"
     SYSTEM = "system"
     TOOLS = "tools"
+    FEEDBACK = "feedback"
+    """The current user turn with the answer before it; nothing when no answer precedes."""
+    RELATION = "relation"
+    """Up to two earlier user turns and the current one; nothing when no user turn precedes."""
 
 
 class Operator(StrEnum):
@@ -109,7 +114,11 @@ class Deployment:
 
 @dataclass(frozen=True, slots=True)
 class QuestionRule:
-    """A `systemone` signal rule: one question to one deployment about one part of the request."""
+    """A signal rule that asks a decision model: one question to one deployment about one part of the request.
+
+    `name` is the rule's key (`config.families`). `labels` are the options of a choice by which the rule as a whole
+    matches, where not by all. `opening` is what is known without asking when nothing precedes the current turn.
+    """
 
     name: str
     deployment: str
@@ -117,13 +126,18 @@ class QuestionRule:
     state: StateKind
     predicate: Predicate | None
     timeout_ms: int
+    labels: frozenset[str] | None = None
+    opening: Answer | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A condition on a signal rule (`family` "systemone") or on a projection output (`family` "projection")."""
+    """A condition on a signal rule, by its key (`config.families`), or on a projection output.
 
-    family: Literal["systemone", "projection"]
+    `family` is "projection", or the family of the rule.
+    """
+
+    family: str
     name: str
     label: str | None = None
     predicate: Predicate | None = None
@@ -179,12 +193,12 @@ class Decision:
 class ScoreInput:
     """One term of a weighted sum.
 
-    `family` "systemone": `name` is a rule, `key` one of its options or labels (None: the bare value).
     `family` "projection": `source` "score" reads another score by name, "confidence" a mapping output's confidence.
+    Any other family: `name` is the key of a rule, `key` one of its options or labels (None: the bare value).
     `match`/`miss` are the values of a binary input.
     """
 
-    family: Literal["systemone", "projection"]
+    family: str
     name: str
     key: str | None
     weight: float
@@ -221,9 +235,24 @@ class BandMapping:
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
-    """One isolated policy. `questions` holds exactly the rules that decisions or projections read, in document order.
+class Partition:
+    """Rules of which at most one matches: the surest; `default` when none does.
 
+    `members` and `default` are keys of rules. With `temperature`, the winner's confidence is its softmax among those
+    that matched.
+    """
+
+    name: str
+    members: tuple[str, ...]
+    default: str
+    temperature: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """One isolated policy.
+
+    `questions` and `heuristics` hold exactly the rules that decisions or projections read, in document order.
     `scores` and `mappings` are in an order in which every input is computed before it is read.
     """
 
@@ -233,6 +262,13 @@ class Recipe:
     scores: tuple[Score, ...]
     mappings: tuple[BandMapping, ...]
     decisions: tuple[Decision, ...]
+    heuristics: tuple[HeuristicRule, ...] = ()
+    partitions: tuple[Partition, ...] = ()
+
+    @property
+    def rules(self) -> tuple[QuestionRule | HeuristicRule, ...]:
+        """All signal rules."""
+        return (*self.questions, *self.heuristics)
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,13 +303,17 @@ class ProviderModel:
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """Where Envoy takes clients' requests. `idle_timeout_s` ends connections and streams on which nothing moves."""
+    """Where Envoy takes clients' requests. `idle_timeout_s` ends connections and streams on which nothing moves.
+
+    `trusted_peers` are the networks (CIDR) whose word is taken for who asks.
+    """
 
     name: str
     address: str
     port: int
     idle_timeout_s: float
     refuse_unknown_paths: bool
+    trusted_peers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

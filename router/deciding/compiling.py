@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from router.config.plan import Leaf, Operator, QuestionRule, Rule
+from router.config.plan import Leaf, Operator, Rule
 from router.deciding import kleene
 from router.deciding.kleene import ScoreKind, Truth, Verdict
-from router.questions import Predicate, QuestionType
-from router.signals.reading import Reading
+from router.questions import Predicate
+from router.signals.reading import Measure, Reading
+from router.signals.traits import Trait
 
-_LABELLED = frozenset({QuestionType.CHOICE, QuestionType.SET, QuestionType.SPAN})
+_KINDS = {Measure.PROBABILITY: ScoreKind.PROBABILITY, Measure.SHARE: ScoreKind.SHARE, None: None}
 
 
 class Facts(NamedTuple):
@@ -28,10 +29,11 @@ Test = Callable[[Facts], Verdict]
 
 
 class Names(NamedTuple):
-    """What a recipe's conditions can refer to."""
+    """What a recipe's conditions can refer to. `defaults` are rules that a partition may make match by default."""
 
-    rules: Mapping[str, QuestionRule]
+    rules: Mapping[str, Trait]
     outputs: Mapping[str, str]
+    defaults: frozenset[str] = frozenset()
 
 
 def compile_rule(rule: Rule, names: Names) -> Test:
@@ -80,10 +82,12 @@ def _leaf_kinds(leaf: Leaf, names: Names) -> frozenset[ScoreKind | None]:
     kinds: set[ScoreKind | None] = set()
     if leaf.family == "projection":
         kinds = {ScoreKind.DISTANCE, None}
-    elif leaf.predicate is None and names.rules[leaf.name].question.type is not QuestionType.SCORE:
-        kinds = {ScoreKind.PROBABILITY}
+    elif leaf.predicate is None:
+        kinds = {_KINDS[names.rules[leaf.name].measure]}
     else:
         kinds = {None}
+    if leaf.name in names.defaults:
+        kinds.add(None)
     if leaf.on_error == "match":
         kinds.add(None)
     return frozenset(kinds)
@@ -102,11 +106,11 @@ def _signal_test(leaf: Leaf, names: Names) -> Test:
     rule = names.rules.get(leaf.name)
     if rule is None:
         raise ValueError(f"a condition reads the rule {leaf.name!r}, which the recipe does not ask")
-    if leaf.label is not None and rule.question.type not in _LABELLED:
+    if leaf.label is not None and not rule.labelled:
         raise ValueError(f"a condition gives a label to the rule {leaf.name!r}, whose question has none")
     if leaf.predicate is not None:
         return _value_test(leaf.name, leaf.label, leaf.predicate)
-    return _match_test(leaf.name, leaf.label)
+    return _match_test(leaf.name, leaf.label, _KINDS[rule.measure])
 
 
 def _value_test(name: str, label: str | None, predicate: Predicate) -> Test:
@@ -123,7 +127,7 @@ def _value_test(name: str, label: str | None, predicate: Predicate) -> Test:
     return test
 
 
-def _match_test(name: str, label: str | None) -> Test:
+def _match_test(name: str, label: str | None, kind: ScoreKind | None) -> Test:
     def test(facts: Facts) -> Verdict:
         reading = facts.readings.get(name)
         matched = reading.matches(label) if reading is not None else None
@@ -134,6 +138,6 @@ def _match_test(name: str, label: str | None) -> Test:
         confidence = reading.confidence if label is None else reading.labels[label]
         if confidence is None:
             return kleene.TRUE_UNSCORED
-        return Verdict(Truth.TRUE, confidence, ScoreKind.PROBABILITY)
+        return Verdict(Truth.TRUE, confidence, kind)
 
     return test

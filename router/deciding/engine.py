@@ -14,10 +14,12 @@ from typing import NamedTuple
 from router.config.plan import Decision, Recipe
 from router.deciding.compiling import Facts, Names, Test, compile_rule, possible_kinds
 from router.deciding.kleene import TRUE_UNSCORED, ScoreKind, Truth, Verdict
+from router.deciding.partitions import Partitions
 from router.deciding.projections import Projected, Projections
 from router.deciding.ranking import Match, best
 from router.deciding.trace import DecisionTrace, trace_rule
 from router.signals.reading import Reading
+from router.signals.traits import trait_of
 
 Readings = Mapping[str, Reading]
 
@@ -51,13 +53,15 @@ class _Compiled(NamedTuple):
 class CompiledRecipe:
     """A recipe made ready for `decide`. Immutable, and shared by all requests."""
 
-    __slots__ = ("_decisions", "names", "projections", "recipe")
+    __slots__ = ("_decisions", "_rules", "names", "partitions", "projections", "recipe")
 
     def __init__(self, recipe: Recipe) -> None:
         self.recipe = recipe
-        rules = {rule.name: rule for rule in recipe.questions}
+        self._rules = tuple(rule.name for rule in recipe.rules)
+        rules = {rule.name: trait_of(rule) for rule in recipe.rules}
         self.projections = Projections(recipe.scores, recipe.mappings, rules)
-        self.names = Names(rules, self.projections.sources)
+        self.partitions = Partitions(recipe.partitions)
+        self.names = Names(rules, self.projections.sources, self.partitions.defaults)
         self._decisions = tuple(
             _Compiled(
                 decision,
@@ -76,6 +80,7 @@ def prepare(recipe: Recipe) -> CompiledRecipe:
 
 def decide(compiled: CompiledRecipe, readings: Readings, *, trace: bool = False) -> Outcome:
     """Select a decision. A rule without a reading is unknown. With `trace`, the outcome explains every decision."""
+    readings = compiled.partitions.apply(readings)
     projected = compiled.projections.evaluate(readings)
     facts = Facts(readings, projected.outputs)
     matches: list[Match] = []
@@ -101,7 +106,7 @@ def decide(compiled: CompiledRecipe, readings: Readings, *, trace: bool = False)
     outcome = Outcome(
         winner.decision if winner else None,
         winner.verdict.confidence if winner else None,
-        tuple(rule.name for rule in compiled.recipe.questions if _matched(readings, rule.name)),
+        tuple(name for name in compiled._rules if _matched(readings, name)),
         tuple(applied),
         failed,
         projected,

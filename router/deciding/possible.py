@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple
 
+from router.config.families import PROJECTION
 from router.config.plan import Decision, Leaf, Operator, Recipe, Rule
 from router.deciding.compiling import Facts, Names, compile_leaf
 from router.deciding.engine import CompiledRecipe, Readings
@@ -93,7 +94,8 @@ class Outlook:
     def __init__(self, compiled: CompiledRecipe) -> None:
         self._compiled = compiled
         self._by_confidence = compiled.recipe.strategy == "confidence"
-        sources = _sources(compiled.recipe)
+        rivals = compiled.partitions.rivals
+        sources = {**_sources(compiled.recipe, rivals), **rivals}
         self._items = tuple(
             _Item(
                 decision,
@@ -126,6 +128,7 @@ class Outlook:
         return frozenset(needed)
 
     def _facts(self, readings: Readings) -> Facts:
+        readings = self._compiled.partitions.apply(readings)
         return Facts(readings, self._compiled.projections.evaluate(readings).outputs)
 
     def _standings(self, facts: Facts) -> list[_Standing]:
@@ -180,9 +183,9 @@ def _leaf_truths(leaf: Leaf, names: Names, sources: Mapping[str, Rules]) -> _Tru
     test = compile_leaf(leaf, names)
     name = leaf.name
     unsettled = _TRUE | _FALSE | _ON_ERROR[leaf.on_error]
-    if leaf.family == "systemone":
-        return lambda facts: _BIT[test(facts).truth] if name in facts.readings else unsettled
-    reads = sources[name]
+    reads = _read_by(leaf, sources)
+    if leaf.family != PROJECTION:
+        return lambda facts: _BIT[test(facts).truth] if reads <= facts.readings.keys() else unsettled
 
     def truths(facts: Facts) -> int:
         # A band may be settled by what is known already, and then nothing can unsettle it.
@@ -196,7 +199,7 @@ def _leaf_truths(leaf: Leaf, names: Names, sources: Mapping[str, Rules]) -> _Tru
 def _compile_look(rule: Rule, names: Names, sources: Mapping[str, Rules]) -> _Look:
     truths_of = _compile_truths(rule, names, sources)
     if isinstance(rule, Leaf):
-        read = sources[rule.name] if rule.family == "projection" else frozenset({rule.name})
+        read = _read_by(rule, sources)
 
         def leaf(facts: Facts) -> _Prospect:
             truths, reads = truths_of(facts), read - facts.readings.keys()
@@ -240,7 +243,12 @@ _SWAPPED: Final = tuple(
 _COMBINE: Final = {Operator.AND: _every, Operator.OR: _some, Operator.NOT: _negated}
 
 
-def _sources(recipe: Recipe) -> dict[str, Rules]:
+def _read_by(leaf: Leaf, sources: Mapping[str, Rules]) -> Rules:
+    """The rules that a condition depends on: those of a projection, the rivals of a partition's member, or one."""
+    return sources.get(leaf.name) or frozenset({leaf.name})
+
+
+def _sources(recipe: Recipe, rivals: Mapping[str, Rules]) -> dict[str, Rules]:
     """The rules behind each projection output, through however many scores."""
     scores = {score.name: score for score in recipe.scores}
     score_of = {output.name: mapping.source for mapping in recipe.mappings for output in mapping.outputs}
@@ -249,8 +257,8 @@ def _sources(recipe: Recipe) -> dict[str, Rules]:
         for item in scores[score].inputs:
             if item.weight == 0.0:
                 continue
-            if item.family == "systemone":
-                yield item.name
+            if item.family != PROJECTION:
+                yield from rivals.get(item.name, (item.name,))
             else:
                 yield from rules(item.name if item.source == "score" else score_of[item.name])
 

@@ -16,11 +16,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from router.config.plan import BandMapping, Output, QuestionRule, Score, ScoreInput
+from router.config.plan import BandMapping, Output, Score, ScoreInput
 from router.deciding.bands import Region, contains, first_regions, region
 from router.deciding.kleene import FALSE, UNKNOWN, ScoreKind, Truth, Verdict
-from router.questions import QuestionType
-from router.signals.reading import Reading, highest_level
+from router.signals.reading import Reading
+from router.signals.traits import Trait
 
 
 class Range(NamedTuple):
@@ -59,9 +59,7 @@ class Projections:
 
     __slots__ = ("_steps", "sources")
 
-    def __init__(
-        self, scores: Sequence[Score], mappings: Sequence[BandMapping], rules: Mapping[str, QuestionRule]
-    ) -> None:
+    def __init__(self, scores: Sequence[Score], mappings: Sequence[BandMapping], rules: Mapping[str, Trait]) -> None:
         self._steps = tuple(_in_order(scores, mappings, rules))
         self.sources: Mapping[str, str] = {
             output.name: mapping.source for mapping in mappings for output in mapping.outputs
@@ -83,9 +81,7 @@ def confidence_in_band(bounds: Output, slope: float, value: float) -> float:
     return 1.0 / (1.0 + math.exp(-slope * distance))
 
 
-def _in_order(
-    scores: Sequence[Score], mappings: Sequence[BandMapping], rules: Mapping[str, QuestionRule]
-) -> list[_Step]:
+def _in_order(scores: Sequence[Score], mappings: Sequence[BandMapping], rules: Mapping[str, Trait]) -> list[_Step]:
     """Scores and mappings interleaved: a score may read an output's confidence, so neither kind simply goes first."""
     steps: list[_Step] = []
     done_scores: set[str] = set()
@@ -117,7 +113,7 @@ def _is_ready(item: Score | BandMapping, scores: set[str], outputs: set[str]) ->
     )
 
 
-def _score_step(score: Score, rules: Mapping[str, QuestionRule]) -> _Step:
+def _score_step(score: Score, rules: Mapping[str, Trait]) -> _Step:
     # A weight of zero removes its input altogether: even an unknown one changes nothing.
     terms = tuple((item.weight, _term(score, item, rules)) for item in score.inputs if item.weight != 0.0)
     name = score.name
@@ -135,7 +131,7 @@ def _score_step(score: Score, rules: Mapping[str, QuestionRule]) -> _Step:
     return step
 
 
-def _term(score: Score, item: ScoreInput, rules: Mapping[str, QuestionRule]) -> _Term:
+def _term(score: Score, item: ScoreInput, rules: Mapping[str, Trait]) -> _Term:
     if item.family == "projection":
         return _projection_term(score, item)
     rule = rules.get(item.name)
@@ -162,9 +158,9 @@ def _projection_term(score: Score, item: ScoreInput) -> _Term:
     raise ValueError(f"score {score.name!r} cannot read value_source {item.source!r} of the projection {name!r}")
 
 
-def _raw_term(item: ScoreInput, rule: QuestionRule) -> _Term:
+def _raw_term(item: ScoreInput, rule: Trait) -> _Term:
     name, key = item.name, item.key
-    unknown = Range(0.0, highest_level(rule.question)) if rule.question.type is QuestionType.SCORE else UNIT
+    unknown = Range(0.0, rule.highest)
 
     def term(readings: Readings, _: Projected) -> Range:
         reading = readings.get(name)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 from router.config.plan import Leaf, OnUnknown, Operator, Rule
 from router.deciding import kleene
@@ -24,11 +23,12 @@ from router.questions import UnknownReason
 class TraceNode:
     """One node of a rule: an operator over `children`, or a condition on a rule or projection output.
 
+    `node` is AND, OR, NOT, or the family of what a condition reads, and `name` its key.
     `value` is the number that a condition read (None: unknown, or it reads none); `reason` says why it is unknown.
     `on_error` marks a truth that a condition's policy stands for.
     """
 
-    node: Literal["AND", "OR", "NOT", "systemone", "projection"]
+    node: str
     truth: Truth
     confidence: float
     scored: bool

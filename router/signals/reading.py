@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from types import MappingProxyType
 
 from router.config.plan import QuestionRule
@@ -37,17 +38,26 @@ _NOTHING: Mapping[str, float] = MappingProxyType({})
 _SLACK = 1e-6
 
 
+class Measure(StrEnum):
+    """What the confidence of a rule's match measures. Different measures are never compared."""
+
+    PROBABILITY = "probability"
+    SHARE = "share"
+    """How many of an event's criteria were found."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One rule's answer as conditions and projections see it.
+    """What one rule says about a request, as conditions and projections see it.
 
+    `type` is that of the question, None for a rule that the router computes by itself.
     `matched` is the rule's own result, None when it is unknown (then `reason` says why and everything else is empty).
     `confidence` is that of the match, 0..1; None when nothing matched and for a score, whose level is no probability.
     `values` holds the bare value under "" and one value per option or label; `labels` the options or labels that match
     by the rule, each with its confidence; `label` the option that a choice chose.
     """
 
-    type: QuestionType
+    type: QuestionType | None
     matched: bool | None
     confidence: float | None = None
     values: Mapping[str, float] = field(default_factory=lambda: _NOTHING)
@@ -81,7 +91,7 @@ def read(rule: QuestionRule, answer: Answer) -> Reading:
         case NoulAnswer(probability) if kind is QuestionType.NOUL:
             reading = _read_noul(probability, rule.predicate or _YES)
         case ChoiceAnswer() if kind is QuestionType.CHOICE:
-            reading = _read_choice(answer, rule.predicate)
+            reading = _read_choice(answer, rule.predicate, rule.labels)
         case ScoreAnswer() if kind is QuestionType.SCORE:
             reading = _read_score(answer, rule)
         case SetAnswer() if kind is QuestionType.SET:
@@ -118,18 +128,19 @@ def _read_noul(probability: float, predicate: Predicate) -> Reading | None:
     return Reading(QuestionType.NOUL, matched, yes if matched else None, {"": yes})
 
 
-def _read_choice(answer: ChoiceAnswer, predicate: Predicate | None) -> Reading | None:
+def _read_choice(answer: ChoiceAnswer, predicate: Predicate | None, labels: frozenset[str] | None) -> Reading | None:
     probabilities = _all_bounded(answer.probabilities)
     if probabilities is None or answer.choice not in probabilities:
         return None
     chosen = probabilities[answer.choice]
-    matched = predicate is None or predicate.holds(chosen)
+    sure = predicate is None or predicate.holds(chosen)
+    matched = sure and (labels is None or answer.choice in labels)
     return Reading(
         QuestionType.CHOICE,
         matched,
         chosen if matched else None,
         {**probabilities, "": chosen},
-        {answer.choice: chosen} if matched else _NOTHING,
+        {answer.choice: chosen} if sure else _NOTHING,
         answer.choice,
     )
 

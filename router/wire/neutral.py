@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Literal
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
 
 import msgspec
 
@@ -34,7 +34,7 @@ class LlmRequest(msgspec.Struct, frozen=True):
     """What was asked. `turns` are in order and hold system messages that stand among them.
 
     `model` is None when the client named none. `system` is all system text, instructions first. `stream` is true only
-    for a JSON true.
+    for a JSON true. `document` is the parsed body, for what is worked out only when somebody wants it.
     """
 
     format: Format
@@ -43,6 +43,7 @@ class LlmRequest(msgspec.Struct, frozen=True):
     system: str
     turns: tuple[Turn, ...]
     tools: tuple[ToolText, ...]
+    document: Mapping[str, Any] = {}
 
 
 def fresh_turns(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:

@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+import msgspec
+
 from router.wire import chat, messages, responses
 from router.wire.document import Object, parse_object, wrong
 from router.wire.neutral import LlmRequest, Role, ToolText, Turn, fresh_turns
-from router.wire.state import state_text
+from router.wire.state import opens, state_text
 from router.wire.surface import Format
 
-__all__ = ["LlmRequest", "Role", "ToolText", "Turn", "fresh_turns", "read_request", "state_text"]
+__all__ = ["LlmRequest", "Role", "ToolText", "Turn", "fresh_turns", "opens", "read_request", "state_text"]
 
 _READERS: Final[Mapping[Format, Callable[[Object, str | None, bool], LlmRequest]]] = {
     Format.CHAT: chat.read,
@@ -34,4 +36,5 @@ def read_request(format: Format, body: bytes) -> LlmRequest:
     model = document.get("model")
     if model is not None and type(model) is not str:
         raise wrong("model", "a string")
-    return _READERS[format](document, model if model and model.strip() else None, document.get("stream") is True)
+    request = _READERS[format](document, model if model and model.strip() else None, document.get("stream") is True)
+    return msgspec.structs.replace(request, document=document)

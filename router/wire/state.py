@@ -6,6 +6,7 @@ for the earlier part of a conversation.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -15,6 +16,7 @@ from router.wire.text import join, own_words
 
 EARLIER_TURNS: Final = 6
 EARLIER_BYTES: Final = 16 * 1024
+RELATED_TURNS: Final = 2
 _HEADINGS: Final = {"user": "User", "assistant": "Assistant"}
 
 
@@ -24,9 +26,18 @@ def state_text(request: LlmRequest, kind: StateKind) -> str:
     `user`: the own words of the last user turn that holds any; where none does, the last reminder that a client added.
     `conversation`: those words, after up to six earlier user and assistant turns, each under its role; of the earlier
     text the last 16 KiB. `system`: all system text. `tools`: names and descriptions of the tools on offer, then the
-    results since the assistant last spoke.
+    results since the assistant last spoke. `feedback`: the answer before the current user turn, then that turn.
+    `relation`: up to two earlier user turns, then the current one. Both are "" when nothing precedes.
     """
     return _STATES[kind](request)
+
+
+def opens(request: LlmRequest, kind: StateKind) -> bool:
+    """Whether the current turn is there and nothing precedes it that a question about `kind` would set it against."""
+    index, current = _current(request.turns)
+    if not current or kind not in _BEFORE:
+        return False
+    return not _BEFORE[kind](request.turns[:index])
 
 
 def _current(turns: tuple[Turn, ...]) -> tuple[int, str]:
@@ -70,6 +81,29 @@ def _conversation(request: LlmRequest) -> str:
     return "\n\n".join([*reversed(earlier), f"User: {current}"])
 
 
+def _feedback(request: LlmRequest) -> str:
+    index, current = _current(request.turns)
+    answer = _answer(request.turns[: max(index, 0)])
+    return f"Assistant: {answer}\n\nUser: {current}" if answer and current else ""
+
+
+def _answer(earlier: tuple[Turn, ...]) -> str:
+    """The last thing that the assistant said, its end where it is long."""
+    said = next((text for turn in reversed(earlier) if turn.role == "assistant" and (text := turn.text.strip())), "")
+    return said.encode()[-EARLIER_BYTES:].decode(errors="ignore") if len(said) * 4 > EARLIER_BYTES else said
+
+
+def _relation(request: LlmRequest) -> str:
+    index, current = _current(request.turns)
+    earlier = _earlier_users(request.turns[: max(index, 0)])
+    return "\n\n".join(f"User: {text}" for text in [*earlier, current]) if earlier and current else ""
+
+
+def _earlier_users(earlier: tuple[Turn, ...]) -> list[str]:
+    said = (words for turn in reversed(earlier) if turn.role == "user" and (words := own_words(turn.text)))
+    return list(itertools.islice(said, RELATED_TURNS))[::-1]
+
+
 def _system(request: LlmRequest) -> str:
     return request.system.strip()
 
@@ -85,4 +119,10 @@ _STATES: Final[Mapping[StateKind, Callable[[LlmRequest], str]]] = {
     StateKind.CONVERSATION: _conversation,
     StateKind.SYSTEM: _system,
     StateKind.TOOLS: _tools,
+    StateKind.FEEDBACK: _feedback,
+    StateKind.RELATION: _relation,
+}
+_BEFORE: Final[Mapping[StateKind, Callable[[tuple[Turn, ...]], object]]] = {
+    StateKind.FEEDBACK: _answer,
+    StateKind.RELATION: _earlier_users,
 }

@@ -13,6 +13,7 @@ from router.deciding.kleene import Truth
 from router.deciding.projections import Projections
 from router.questions import Answer, NoulAnswer, Predicate, QuestionType, ScoreAnswer, SetAnswer
 from router.signals.reading import read_all
+from router.signals.traits import trait_of
 from tests.support.recipes import LATE, question
 
 RULES = (
@@ -20,7 +21,7 @@ RULES = (
     question("level", QuestionType.SCORE, "0", "1", "2", predicate=Predicate(gte=1)),
     question("set", QuestionType.SET, "x", "y"),
 )
-BY_NAME = {rule.name: rule for rule in RULES}
+BY_NAME = {rule.name: trait_of(rule) for rule in RULES}
 NUMBERS = st.floats(-2, 3, allow_nan=False).map(lambda value: round(value, 2))
 UNIT = st.floats(0, 1, allow_nan=False)
 LIMIT = st.none() | NUMBERS

@@ -24,6 +24,7 @@ from router.questions import (
     SetAnswer,
 )
 from router.signals.reading import read_all
+from router.signals.traits import trait_of
 
 
 def rule(name: str, kind: QuestionType, *keys: str, predicate: Predicate | None = None) -> QuestionRule:
@@ -56,7 +57,7 @@ def bands(
 
 
 def project(scores: list[Score], mappings: list[BandMapping], answers: Mapping[str, Answer]) -> Projected:
-    rules = {one.name: one for one in RULES}
+    rules = {one.name: trait_of(one) for one in RULES}
     return Projections(scores, mappings, rules).evaluate(read_all(RULES, answers))
 
 
@@ -226,4 +227,4 @@ def test_a_circle_and_a_dangling_name_are_refused() -> None:
     with pytest.raises(ValueError, match="'nobody', which the recipe does not ask"):
         Projections([Score("s", (term("nobody", 1.0),))], [], {})
     with pytest.raises(ValueError, match="cannot read value_source 'score'"):
-        Projections([Score("s", (term("urgent", 1.0, "score"),))], [], {one.name: one for one in RULES})
+        Projections([Score("s", (term("urgent", 1.0, "score"),))], [], {one.name: trait_of(one) for one in RULES})

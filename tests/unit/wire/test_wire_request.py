@@ -183,7 +183,7 @@ def test_chat_reads_tools() -> None:
 
 def test_responses_reads_a_string() -> None:
     request = read(Format.RESPONSES, input="hi", instructions="be kind", model="m")
-    assert request == LlmRequest(Format.RESPONSES, "m", False, "be kind", (Turn("user", "hi"),), ())
+    assert request == LlmRequest(Format.RESPONSES, "m", False, "be kind", (Turn("user", "hi"),), (), request.document)
 
 
 def test_responses_reads_items_with_and_without_type_and_id() -> None:

@@ -1,0 +1,96 @@
+"""What heuristic rules read of one request. Everything is worked out when the first rule wants it, and once."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from router.config.plan import StateKind
+from router.wire.counting import Counts, count
+from router.wire.request import LlmRequest, state_text
+
+USER_HEADER: Final = "x-authz-user-id"
+GROUPS_HEADER: Final = "x-authz-user-groups"
+
+_MOST_ENTRIES: Final = 32
+_LONGEST_KEY: Final = 128
+_LONGEST_VALUE: Final = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who asks, as a trusted peer says."""
+
+    user: str | None
+    groups: frozenset[str]
+
+
+NOBODY: Final = Identity(None, frozenset())
+
+
+class RequestFacts:
+    """One request as heuristic rules see it. `headers` are those of the head, with lower-case names.
+
+    `trusted`: the peer that sent the request may say who asks. Without it, identity headers are not looked at.
+    """
+
+    def __init__(self, request: LlmRequest, headers: Mapping[str, str] | None = None, *, trusted: bool = False) -> None:
+        self._request = request
+        self._headers = headers or {}
+        self._trusted = trusted
+
+    @cached_property
+    def text(self) -> str:
+        """The user's own words of the current turn, composed (NFC), so that one word has one spelling."""
+        text = state_text(self._request, StateKind.USER)
+        return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+    @cached_property
+    def spaced(self) -> str:
+        """`text` with every run of white space as one space: a phrase may go over a line's end."""
+        return " ".join(self.text.split())
+
+    @cached_property
+    def folded(self) -> str:
+        """`spaced` without differences of case."""
+        return self.spaced.casefold()
+
+    @cached_property
+    def encoded(self) -> bytes:
+        """`text` in UTF-8. A lone half of a surrogate pair, which has no UTF-8 form, becomes a question mark."""
+        return self.text.encode("utf-8", "replace")
+
+    @cached_property
+    def counts(self) -> Counts:
+        """The shape of the whole request."""
+        return count(self._request)
+
+    @cached_property
+    def metadata(self) -> Mapping[str, str]:
+        """The request's `metadata`: texts only, and no more of them than the bounds allow. The client's own words."""
+        written: Any = self._request.document.get("metadata")
+        if type(written) is not dict:
+            return {}
+        kept: dict[str, str] = {}
+        for key, value in written.items():
+            if len(kept) == _MOST_ENTRIES:
+                break
+            if type(value) is str and _bytes(key) <= _LONGEST_KEY and _bytes(value) <= _LONGEST_VALUE:
+                kept[key] = value
+        return kept
+
+    @cached_property
+    def identity(self) -> Identity:
+        """Who asks; nobody unless the peer is trusted to say so."""
+        if not self._trusted:
+            return NOBODY
+        user = self._headers.get(USER_HEADER, "").strip() or None
+        groups = (group.strip() for group in self._headers.get(GROUPS_HEADER, "").split(","))
+        return Identity(user, frozenset(group for group in groups if group))
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))

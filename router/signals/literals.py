@@ -1,0 +1,97 @@
+"""Every literal of a recipe's rules in one automaton, so that a text is read once however many keywords there are.
+
+A literal is found only as whole words: a side of it that is a letter or digit must not go on in the text, except in
+scripts that put no spaces between words. So `DAN` is not in `redundant`, and `密码` is in `我的密码是`.
+
+Aho-Corasick is pyahocorasick's: C, no dependencies, about 15 ms for a megabyte and a thousand words.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+import ahocorasick
+
+from router.signals.facts import RequestFacts
+from router.signals.scripts import joins
+
+_NOTHING: Final[Mapping[int, int]] = {}
+
+
+class Found(NamedTuple):
+    """How often each literal occurs, by its number, and which sequences occur in order."""
+
+    counts: Mapping[int, int]
+    sequences: frozenset[int]
+
+
+class _Literal(NamedTuple):
+    number: int
+    length: int
+    left: bool
+    right: bool
+
+
+class Literals:
+    """Literals collected from rules, then `compile`d once. Not to be added to afterwards."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, bool], int] = {}
+        self._sequences: list[tuple[int, ...]] = []
+        self._scans: list[tuple[bool, ahocorasick.Automaton]] = []
+        self._waiting: dict[int, list[int]] = {}
+
+    def add(self, text: str, *, case_sensitive: bool) -> int:
+        """The number of a literal. Raises ValueError for one without anything to find."""
+        plain = _prepared(text, case_sensitive=case_sensitive)
+        if not plain:
+            raise ValueError("a literal needs at least one character")
+        return self._known.setdefault((plain, case_sensitive), len(self._known))
+
+    def add_sequence(self, texts: Sequence[str], *, case_sensitive: bool) -> int:
+        """The number of a sequence: literals that must occur one after the other."""
+        self._sequences.append(tuple(self.add(text, case_sensitive=case_sensitive) for text in texts))
+        return len(self._sequences) - 1
+
+    def compile(self) -> None:
+        """Build the automata: one, and a second only if some literals tell capital letters from small ones."""
+        for sensitive in (False, True):
+            automaton = ahocorasick.Automaton()
+            for (text, case_sensitive), number in self._known.items():
+                if case_sensitive is sensitive:
+                    automaton.add_word(text, _Literal(number, len(text), joins(text[0]), joins(text[-1])))
+            if len(automaton):
+                automaton.make_automaton()
+                self._scans.append((sensitive, automaton))
+        for sequence, numbers in enumerate(self._sequences):
+            for number in set(numbers):
+                self._waiting.setdefault(number, []).append(sequence)
+
+    def find(self, facts: RequestFacts) -> Found:
+        """Everything that occurs in one request's text."""
+        if not self._scans:
+            return Found(_NOTHING, frozenset())
+        counts: dict[int, int] = {}
+        progress = [0] * len(self._sequences)
+        ends = [0] * len(self._sequences)
+        for sensitive, automaton in self._scans:
+            text = facts.spaced if sensitive else facts.folded
+            last = len(text) - 1
+            for end, (number, length, left, right) in automaton.iter(text):
+                start = end - length + 1
+                if (left and start and joins(text[start - 1])) or (right and end < last and joins(text[end + 1])):
+                    continue
+                counts[number] = counts.get(number, 0) + 1
+                for sequence in self._waiting.get(number, ()):
+                    numbers, place = self._sequences[sequence], progress[sequence]
+                    if place < len(numbers) and numbers[place] == number and start >= ends[sequence]:
+                        progress[sequence], ends[sequence] = place + 1, end + 1
+        whole = (i for i, numbers in enumerate(self._sequences) if progress[i] == len(numbers))
+        return Found(counts, frozenset(whole))
+
+
+def _prepared(text: str, *, case_sensitive: bool) -> str:
+    plain = " ".join(unicodedata.normalize("NFC", text).split())
+    return plain if case_sensitive else plain.casefold()
