@@ -13,7 +13,7 @@ import orjson
 from router.admin.bridge import Bridge
 from router.explaining.explanation import explain
 from router.explaining.notes import Notes
-from router.explaining.posed import Posed, pose
+from router.explaining.posed import Posed, pose, text_of
 from router.explaining.preview import as_json
 from router.generation import Generation
 from router.observe import Metrics
@@ -57,8 +57,8 @@ class Previewer:
             raise _not_readable(notes, verdict)
         policy = generation.policies.get(notes.recipe) if notes.recipe is not None else None
         explanation = explain(generation.plan, policy.compiled if policy is not None else None, notes)
-        own = posed.text if posed.text is not None else "\n\n".join(turn.text for turn in notes.request.turns)
-        return as_json(explanation, generation.plan, trace=trace, text=own if text else None)
+        own = text_of(posed, notes.request) if text else None
+        return as_json(explanation, generation.plan, trace=trace, text=own)
 
     async def _decide(self, posed: Posed) -> tuple[Generation, Notes, object]:
         generation, notes = self._generation(), Notes()

@@ -12,6 +12,7 @@ import orjson
 
 from router.wire.document import parse_object, wrong
 from router.wire.http import Head
+from router.wire.request import LlmRequest
 from router.wire.surface import Format
 
 PATHS: Final = {
@@ -58,6 +59,11 @@ def pose(data: bytes) -> Posed:
     else:
         text = None
     return Posed(Head("POST", PATHS[_format(written, document)], headers), data, text)
+
+
+def text_of(posed: Posed, request: LlmRequest) -> str:
+    """The request's own text: as it was posed, or what all its turns say."""
+    return posed.text if posed.text is not None else "\n\n".join(turn.text for turn in request.turns)
 
 
 def _format(written: Any, document: dict[str, Any]) -> Format:
