@@ -15,7 +15,9 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 
 from router.acting.answering import own_answer
+from router.acting.editing import edited, edits
 from router.acting.target import Answered, Refused, Settled, settle, target_by_name
+from router.config.actions import NO_HEADERS
 from router.config.plan import ApiFormat
 from router.deciding.engine import Outcome, decide
 from router.explaining.notes import Notes
@@ -26,7 +28,6 @@ from router.scan.view import routing_view
 from router.signals.facts import RequestFacts
 from router.signals.reading import Reading, read, read_all
 from router.verdict import Fault, Forward, HeadVerdict
-from router.wire.edit import replace_model
 from router.wire.encoding import decode_body
 from router.wire.errors import ErrorCode, WireError, error_reply, reply_to
 from router.wire.http import Head, Reply
@@ -177,17 +178,18 @@ class Pipeline:
             notes.target = target
         if isinstance(target, Answered):
             return own_answer(target, surface.format, plain)
-        wanted = target.model.provider_model_id
-        edited = None
-        if request.model != wanted:
-            large = _is_large(plain, None)
-            edited = await asyncio.to_thread(replace_model, plain, wanted) if large else replace_model(plain, wanted)
+        changed = None
+        if edits(target, request.model):
+            arguments = surface.format, plain, target
+            changed = await asyncio.to_thread(edited, *arguments) if _is_large(plain, None) else edited(*arguments)
+            changed = None if changed is plain else changed
+        headers = target.actions.headers or NO_HEADERS
         return Forward(
             target.model.name,
-            _headers(surface, target.model.name, generation.plan.revision),
+            headers.written(head.headers) | _headers(surface, target.model.name, generation.plan.revision),
             # An edited body is forwarded as it reads, whatever coding the client's had.
-            ("content-encoding",) if edited is not None and encoding else (),
-            edited,
+            (*headers.delete, *(("content-encoding",) if changed is not None and encoding else ())),
+            changed,
             target.told,
         )
 
@@ -290,7 +292,7 @@ def _is_large(body: bytes, encoding: str | None) -> bool:
     return len(body) >= (LARGE_BODY if encoding is None else LARGE_BODY // INFLATES)
 
 
-def _headers(surface: Surface, model: str, revision: str) -> Mapping[str, str]:
+def _headers(surface: Surface, model: str, revision: str) -> dict[str, str]:
     headers = {SELECTED_MODEL: model, PLAN: revision}
     if surface.rewritten:
         headers[":path"] = surface.path

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 import msgspec
 
 from router.acting.selection import ALGORITHM, choose
+from router.config.actions import NOTHING, Actions
 from router.config.plan import ApiFormat, Plan, ProviderModel
 from router.deciding.engine import Outcome
 from router.wire.errors import ErrorCode
@@ -32,6 +33,12 @@ class Target(msgspec.Struct, frozen=True):
     model: ProviderModel
     decision: str | None
     told: Mapping[str, str]
+    actions: Actions = NOTHING
+
+    @property
+    def model_id(self) -> str:
+        """The name by which the backend knows the model."""
+        return self.model.provider_model_id
 
 
 class Answered(msgspec.Struct, frozen=True):
@@ -73,7 +80,7 @@ def settle(plan: Plan, recipe: str, outcome: Outcome, wanted: ApiFormat) -> Sett
     if candidate is None:
         raise Refused(ErrorCode.NO_ELIGIBLE_MODEL)
     told |= {"decision": decision.name, "model": candidate.model, "algorithm": ALGORITHM}
-    return Target(plan.models[candidate.model], decision.name, told)
+    return Target(plan.models[candidate.model], decision.name, told, decision.actions)
 
 
 def foregone(plan: Plan, recipe: str, outcome: Outcome) -> Mapping[ApiFormat, Settled]:

@@ -2,7 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderChanges:
+    """Headers of the request that goes to the backend; names are lower case.
+
+    `add` are written where the client sent none of the name, `update` in place of what it sent, `delete` are removed.
+    """
+
+    add: tuple[tuple[str, str], ...] = ()
+    update: tuple[tuple[str, str], ...] = ()
+    delete: tuple[str, ...] = ()
+
+    def written(self, sent: Container[str]) -> dict[str, str]:
+        """What is written in place of the client's, when it sent headers of these names."""
+        return {name: value for name, value in self.add if name not in sent} | dict(self.update)
+
+
+@dataclass(frozen=True, slots=True)
+class SystemPrompt:
+    """System text that is put before (`insert`), after (`append`) or in place of (`replace`) the client's."""
+
+    mode: Literal["insert", "replace", "append"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class RequestParams:
+    """Bounds on what clients ask of the backend. `blocked` are left out; larger numbers than the limits are lowered.
+
+    `strip_unknown` leaves out what the format's own reference does not name.
+    """
+
+    blocked: frozenset[str] = frozenset()
+    max_tokens_limit: int | None = None
+    max_n: int | None = None
+    strip_unknown: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,6 +52,10 @@ class Actions:
     """
 
     fast_response: str | None = None
+    headers: HeaderChanges | None = None
+    system_prompt: SystemPrompt | None = None
+    params: RequestParams | None = None
 
 
 NOTHING = Actions()
+NO_HEADERS = HeaderChanges()

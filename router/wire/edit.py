@@ -12,16 +12,12 @@ from typing import Final
 import orjson
 
 from router.wire.errors import BadRequest, ErrorCode
+from router.wire.spans import STRING, end, expect, skip_space, skip_value
 
-_SPACE: Final = re.compile(rb"[ \t\n\r]*+")
-_STRING: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
-_SCALAR: Final = re.compile(rb"[-+.0-9A-Za-z]++")
 # What SDKs write: `model` is the object's first key.
 _MODEL_FIRST: Final = re.compile(
     rb'[ \t\n\r]*+\{[ \t\n\r]*+"model"[ \t\n\r]*+:[ \t\n\r]*+("(?:[^"\\]++|\\.)*+")', re.DOTALL
 )
-# From anywhere outside a string to just past the next bracket.
-_NEXT_BRACKET: Final = re.compile(rb'[^"{}\[\]]*+(?:"(?:[^"\\]++|\\.)*+"[^"{}\[\]]*+)*+([{}\[\]])', re.DOTALL)
 
 
 def replace_model(body: bytes, model: str) -> bytes:
@@ -33,7 +29,7 @@ def replace_model(body: bytes, model: str) -> bytes:
     value, start = _find_model(body)
     name = orjson.dumps(model)
     if value is None:
-        empty = body[_skip_space(body, start) :].startswith(b"}")
+        empty = body[skip_space(body, start) :].startswith(b"}")
         return body[:start] + b'"model":' + name + (b"" if empty else b",") + body[start:]
     if _text(body[value.start : value.stop]) == model:
         return body
@@ -45,65 +41,31 @@ def _find_model(body: bytes) -> tuple[slice | None, int]:
     first = _MODEL_FIRST.match(body)
     if first is not None and _is_only(body, first.end()):
         return slice(*first.span(1)), 0
-    start = _expect(body, _skip_space(body, 0), b"{")
+    start = expect(body, skip_space(body, 0), b"{")
     found: slice | None = None
-    position = _skip_space(body, start)
+    position = skip_space(body, start)
     if body[position : position + 1] == b"}":
         return None, start
     while True:
-        key_end = _end(_STRING, body, position)
+        key_end = end(STRING, body, position)
         key = body[position:key_end]
-        value_start = _skip_space(body, _expect(body, _skip_space(body, key_end), b":"))
-        value_end = _skip_value(body, value_start)
+        value_start = skip_space(body, expect(body, skip_space(body, key_end), b":"))
+        value_end = skip_value(body, value_start)
         if key == b'"model"' or (b"\\" in key and _text(key) == "model"):
             if found is not None:
                 raise BadRequest(ErrorCode.DUPLICATE_KEY, "The request holds the key 'model' twice.", "model")
             found = slice(value_start, value_end)
             if _is_only(body, value_end):
                 return found, start
-        position = _skip_space(body, value_end)
+        position = skip_space(body, value_end)
         if body[position : position + 1] == b"}":
             return found, start
-        position = _skip_space(body, _expect(body, position, b","))
+        position = skip_space(body, expect(body, position, b","))
 
 
 def _is_only(body: bytes, position: int) -> bool:
     """Whether no key after `position` can be `model`, told by its spellings: mostly the rest need not be scanned."""
     return body.find(b'"model"', position) < 0 and body.find(b"\\u", position) < 0
-
-
-def _skip_value(body: bytes, position: int) -> int:
-    first = body[position : position + 1]
-    if first == b'"':
-        return _end(_STRING, body, position)
-    if first not in {b"{", b"["}:
-        return _end(_SCALAR, body, position)
-    depth = 0
-    while True:
-        match = _NEXT_BRACKET.match(body, position)
-        if match is None:
-            raise _malformed()
-        position = match.end()
-        depth += 1 if body[position - 1] in b"{[" else -1
-        if depth == 0:
-            return position
-
-
-def _skip_space(body: bytes, position: int) -> int:
-    return _end(_SPACE, body, position)
-
-
-def _expect(body: bytes, position: int, mark: bytes) -> int:
-    if body[position : position + 1] != mark:
-        raise _malformed()
-    return position + 1
-
-
-def _end(pattern: re.Pattern[bytes], body: bytes, position: int) -> int:
-    match = pattern.match(body, position)
-    if match is None:
-        raise _malformed()
-    return match.end()
 
 
 def _text(value: bytes) -> str | None:
@@ -112,7 +74,3 @@ def _text(value: bytes) -> str | None:
     except orjson.JSONDecodeError:
         return None
     return text if isinstance(text, str) else None
-
-
-def _malformed() -> BadRequest:
-    return BadRequest(ErrorCode.INVALID_JSON, "The request body is not one JSON object.")

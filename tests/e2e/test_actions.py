@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import gzip
+import hashlib
+import urllib.request
+import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 from tests.support.sdks import Sdks, connected
-from tests.support.stack import Stack, running
+from tests.support.stack import MARK, Stack, running
 
 CONFIG = (Path(__file__).parent / "actions.yaml").read_text()
 CLOSED = "We are closed — “à demain” 😀."
 
 
-@pytest.fixture(scope="module")
-def acting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    with running(tmp_path_factory.mktemp("actions"), CONFIG) as started:
+@pytest.fixture(scope="module", params=["buffered", "streamed"])
+def acting(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    streamed = "  router: {streamed_body: {enabled: true}}\n" if request.param == "streamed" else ""
+    with running(tmp_path_factory.mktemp("actions"), CONFIG + streamed) as started:
         yield started
 
 
@@ -31,7 +37,7 @@ class TestFastResponse:
         found = {name: value for name, value in headers.items() if name.startswith("x-vsr-")}
         return {name: value for name, value in found.items() if name != "x-vsr-selected-confidence"}
 
-    TOLD = {
+    TOLD: ClassVar = {
         "x-vsr-fast-response": "true",
         "x-vsr-response-path": "fast_response",
         "x-vsr-schema-version": "2",
@@ -102,3 +108,56 @@ class TestFastResponse:
             assert "".join(stream.text_stream) == CLOSED
             assert stream.get_final_message().stop_reason == "end_turn"
             assert self.told(stream.response.headers) == self.TOLD
+
+
+PROMPT = rb'"Be kind.\n\"Always\"."'
+CHANGED = {
+    "openai": (
+        "/v1/chat/completions",
+        b'{ "model":"changed", "user":"u","max_tokens" : 99,"n":3, "min_p":1,'
+        b'"messages":[ {"role":"user","content":"\\u00e4"}] }',
+        b'{ "model":"chat","max_tokens" : 50,"n":1,'
+        b'"messages":[{"role":"system","content":%s}, {"role":"user","content":"\\u00e4"}] }' % PROMPT,
+    ),
+    "responses": (
+        "/v1/responses",
+        b'{"model":"changed","input":"hi","max_output_tokens":50.0}',
+        b'{"instructions":%s,"model":"responses","input":"hi","max_output_tokens":50.0}' % PROMPT,
+    ),
+    "anthropic": (
+        "/v1/messages",
+        b'{"model":"changed","max_tokens":64,"system":[{"type":"text","text":"A"}],'
+        b'"messages":[{"role":"user","content":"hi"}]}',
+        b'{"model":"messages","max_tokens":50,"system":[{"type":"text","text":%s},{"type":"text","text":"A"}],'
+        b'"messages":[{"role":"user","content":"hi"}]}' % PROMPT,
+    ),
+}
+
+
+class TestChanged:
+    @pytest.mark.parametrize("backend", CHANGED)
+    @pytest.mark.parametrize("compressed", [False, True])
+    def test_the_backend_gets_exactly_the_edited_bytes(self, acting: Stack, backend: str, compressed: bool) -> None:
+        path, body, expected = CHANGED[backend]
+        mark = uuid.uuid4().hex
+        headers = {
+            "content-type": "application/json",
+            MARK: mark,
+            "x-tier": "gold",
+            "x-tenant": "evil",
+            "x-secret": "1",
+        }
+        if compressed:
+            headers["content-encoding"] = "gzip"
+        data = gzip.compress(body) if compressed else body
+        request = urllib.request.Request(acting.base + path, data, headers)
+        with urllib.request.urlopen(request) as answer:
+            assert answer.headers["x-vsr-selected-decision"] == "changed"
+        (received,) = acting.received(backend, mark)
+        assert received.body_sha256 == hashlib.sha256(expected).hexdigest()
+        assert [received.all(name) for name in ("x-tier", "x-team", "x-tenant", "x-secret")] == [
+            ["gold"],
+            ["blue"],
+            ["acme"],
+            [],
+        ]

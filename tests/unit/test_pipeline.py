@@ -207,6 +207,40 @@ class TestForwarded:
         assert value(metrics, series) == 1
 
 
+class TestChanged:
+    PLUGINS = """\
+        plugins:
+          - {type: system_prompt, configuration: {system_prompt: Be kind.}}
+          - {type: request_params, configuration: {max_tokens_limit: 5}}
+          - type: header_mutation
+            configuration:
+              add: [{name: x-a, value: a}, {name: x-sent, value: a}]
+              update: [{name: x-b, value: b}]
+              delete: [x-c]
+"""
+    CONFIG = PLAIN.replace(
+        "        modelRefs: [{model: general}]\n", "        modelRefs: [{model: general}]\n" + PLUGINS
+    )
+
+    async def test_plugins_change_body_and_headers(self) -> None:
+        head = post(x_sent="1", x_b="evil")
+        verdict = await pipeline(text=self.CONFIG)[0].on_request(head, body("fixed", max_tokens=9))
+        assert isinstance(verdict, Forward)
+        assert verdict.body == (
+            b'{"model":"general","messages":[{"role":"system","content":"Be kind."},'
+            b'{"role":"user","content":"hello"}],"max_tokens":5}'
+        )
+        ours = {"x-selected-model": "general", "x-vsr-plan": verdict.set_headers["x-vsr-plan"]}
+        assert verdict.set_headers == {"x-a": "a", "x-b": "b", **ours}
+        assert verdict.remove_headers == ("x-c",)
+
+    async def test_a_large_body_is_changed_beside_the_event_loop(self) -> None:
+        verdict = await pipeline(text=self.CONFIG)[0].on_request(post(), body("fixed", "x" * LARGE_BODY))
+        assert isinstance(verdict, Forward)
+        assert verdict.body is not None
+        assert orjson.loads(verdict.body)["messages"][0] == {"role": "system", "content": "Be kind."}
+
+
 class TestAnswered:
     CLOSED = PLAIN.replace(
         "modelRefs: [{model: coder}]", "plugins: [{type: fast_response, configuration: {message: Not here.}}]", 1

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from router.config.model.base import Model, Text
+from router.config.model.base import Model, Text, pattern
 
 LATER_PLUGINS = (
     *("response_cache", "response-cache", "semantic-cache", "semantic_cache", "rag", "tools", "tool_selection"),
@@ -27,4 +27,71 @@ class FastResponse(Model):
     configuration: FastResponseSettings = Field(description="What is answered.")
 
 
-Plugin = Annotated[FastResponse, Field(discriminator="type")]
+HeaderName = Annotated[str, pattern(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,128}", "the name of a header")]
+HeaderValue = Annotated[
+    str, pattern(r"[!-~](?:[ -~]{0,2046}[!-~])?", "1 to 2,048 printable ASCII characters without spaces at the ends")
+]
+
+
+class Header(Model):
+    """A header with a fixed value."""
+
+    name: HeaderName = Field(description="Name of the header.")
+    value: HeaderValue = Field(description="Its value, as it stands here.")
+
+
+class HeaderMutationSettings(Model):
+    """Changes of the headers that the backend gets."""
+
+    add: list[Header] = Field(default_factory=list, description="Written where the client sent none of the name.")
+    update: list[Header] = Field(default_factory=list, description="Written in place of what the client sent.")
+    delete: list[HeaderName] = Field(default_factory=list, description="Removed.")
+
+
+class HeaderMutation(Model):
+    """Change headers of the request on its way to the backend."""
+
+    type: Literal["header_mutation"]
+    configuration: HeaderMutationSettings = Field(description="What is changed.")
+
+
+class SystemPromptSettings(Model):
+    """The operator's system text."""
+
+    enabled: bool = Field(True, description="false: as if the plugin were not there.")
+    mode: Literal["insert", "replace", "append"] = Field(
+        "insert", description="Before, in place of, or after the system text of the client."
+    )
+    system_prompt: Text = Field(description="The text.")
+
+
+class SystemPrompt(Model):
+    """Give the backend a system prompt of the operator's."""
+
+    type: Literal["system_prompt"]
+    configuration: SystemPromptSettings = Field(description="What is written, and where.")
+
+
+class RequestParamsSettings(Model):
+    """Bounds on what clients may ask of the backend."""
+
+    blocked_params: list[Annotated[str, pattern(r"[!-~]{1,200}", "the name of a parameter")]] = Field(
+        default_factory=list, description="Parameters that are left out of the request."
+    )
+    max_tokens_limit: Annotated[int, Field(ge=1, le=2**31 - 1)] | None = Field(
+        None, description="Larger numbers of tokens to generate are lowered to this."
+    )
+    max_n: Annotated[int, Field(ge=1, le=1000)] | None = Field(
+        None, description="Larger numbers of answers (Chat Completions) are lowered to this."
+    )
+    strip_unknown: bool = Field(False, description="Leave out parameters that the API's reference does not name.")
+
+
+class RequestParams(Model):
+    """Bound the parameters of the request."""
+
+    type: Literal["request_params"]
+    configuration: RequestParamsSettings = Field(description="The bounds.")
+
+
+Plugin = Annotated[FastResponse | HeaderMutation | SystemPrompt | RequestParams, Field(discriminator="type")]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from router.config.plan import Listener
 from router.gateway.envoy import proto as pb
 from router.gateway.envoy.limits import Limits
@@ -40,11 +42,15 @@ def listener_resource(
     *,
     streamed: bool,
     access_log: bool,
+    read: Iterable[str] = (),
 ) -> pb.listener.Listener:
-    """One listener with its connection manager. `routes` is the table itself or where it is found."""
+    """One listener with its connection manager. `routes` is the table itself or where it is found.
+
+    `read` names headers of clients that the router reads.
+    """
     manager = _manager(listener, limits, access_log=access_log)
     manager.http_filters = [
-        ext_proc_filter(limits, streamed=streamed),
+        ext_proc_filter(limits, streamed=streamed, read=read),
         pb.hcm.HttpFilter(
             name="envoy.filters.http.router",
             typed_config=pb.pack(pb.router_filter.Router(suppress_envoy_headers=True)),

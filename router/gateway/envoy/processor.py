@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from router.gateway.envoy import proto as pb
 from router.gateway.envoy.limits import Limits
 from router.gateway.envoy.names import EXT_PROC_CLUSTER, METADATA_NAMESPACE
 
 EXT_PROC_FILTER = "envoy.filters.http.ext_proc"
 
-# All that the router reads of a request's head. Nobody's key and no cookie ever leaves Envoy for it, and what is not
-# sent costs nothing to encode, carry and read.
+# All that the router reads of a request's head, beside what a configuration's rules and actions read. Nobody's key and
+# no cookie ever leaves Envoy for it, and what is not sent costs nothing to encode, carry and read.
 _READ_HEADERS = (
     ":method",
     ":path",
@@ -26,8 +28,8 @@ _READ_HEADERS = (
 _OWNED_STARTS = ("x-vsr", "x_vsr", "x-selected", "x_selected")
 
 
-def ext_proc_filter(limits: Limits, *, streamed: bool) -> pb.hcm.HttpFilter:
-    """Ask the router about each request; refuse the request when it cannot be asked."""
+def ext_proc_filter(limits: Limits, *, streamed: bool, read: Iterable[str] = ()) -> pb.hcm.HttpFilter:
+    """Ask the router about each request; refuse the request when it cannot be asked. `read`: more headers to send."""
     config = pb.ext_proc.ExternalProcessor(
         grpc_service=_service(),
         failure_mode_allow=False,
@@ -40,7 +42,7 @@ def ext_proc_filter(limits: Limits, *, streamed: bool) -> pb.hcm.HttpFilter:
             receiving_namespaces=pb.ext_proc.MetadataOptionsMetadataNamespaces(untyped=[METADATA_NAMESPACE])
         ),
         mutation_rules=_rules(),
-        forward_rules=_forwarded(),
+        forward_rules=_forwarded(read),
     )
     return pb.hcm.HttpFilter(name=EXT_PROC_FILTER, typed_config=pb.pack(config))
 
@@ -87,8 +89,8 @@ def _service() -> pb.core.GrpcService:
     )
 
 
-def _forwarded() -> pb.ext_proc.HeaderForwardingRules:
-    patterns = [pb.exact(name) for name in _READ_HEADERS]
+def _forwarded(read: Iterable[str]) -> pb.ext_proc.HeaderForwardingRules:
+    patterns = [pb.exact(name) for name in dict.fromkeys((*_READ_HEADERS, *read))]
     patterns += [pb.matcher.StringMatcher(prefix=start) for start in _OWNED_STARTS]
     return pb.ext_proc.HeaderForwardingRules(allowed_headers=pb.matcher.ListStringMatcher(patterns=patterns))
 

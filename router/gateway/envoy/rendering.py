@@ -9,6 +9,7 @@ from typing import Any
 import betterproto2
 
 from router.config.plan import Listener, Plan
+from router.config.read_headers import read_headers
 from router.config.roots import api_roots
 from router.gateway.envoy import proto as pb
 from router.gateway.envoy.bootstrap import bootstrap
@@ -43,7 +44,9 @@ def render_plan(
     old_others = pass_through(previous, pinned=pinned) if previous else ()
     clusters = _clusters([*(one.group for one in models), *others, *old_others], sources, bounds, ca_bundle)
     keys = secrets([plan, previous] if previous else [plan])
-    listeners, tables = _listeners(plan, models, others, bounds, sources, access_log=access_log)
+    # A request may still be decided by the previous plan when these listeners are live already.
+    read = {*read_headers(plan), *(read_headers(previous) if previous else ())}
+    listeners, tables = _listeners(plan, models, others, bounds, sources, access_log=access_log, read=sorted(read))
     router = ext_proc_cluster(list(extproc) or [dial(plan.services.extproc)], bounds.buffer_bytes)
     if xds_dir is None:
         return Rendered(pb.to_json(bootstrap(sources, admin, listeners, [router, *clusters], keys)), {})
@@ -71,13 +74,16 @@ def _listeners(
     sources: Sources,
     *,
     access_log: bool,
+    read: Sequence[str],
 ) -> tuple[list[pb.listener.Listener], list[pb.route.RouteConfiguration]]:
     listeners, tables = [], []
     for listener in plan.listeners:
         routes = _table(listener, models, others, bounds, streamed=plan.streamed_body, roots=api_roots(plan))
         source = sources.routes(routes.name)
         where = routes if source is None else pb.hcm.Rds(route_config_name=routes.name, config_source=source)
-        listeners.append(listener_resource(listener, bounds, where, streamed=plan.streamed_body, access_log=access_log))
+        listeners.append(
+            listener_resource(listener, bounds, where, streamed=plan.streamed_body, access_log=access_log, read=read)
+        )
         tables.append(routes)
     return listeners, tables
 

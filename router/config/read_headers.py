@@ -1,0 +1,18 @@
+"""Which request headers a plan reads beside those that say how a request travels.
+
+Envoy sends the router no others: nobody's key and no cookie leaves Envoy for it.
+"""
+
+from __future__ import annotations
+
+from router.config.plan import Plan
+
+
+def read_headers(plan: Plan) -> tuple[str, ...]:
+    """Their names in lower case, sorted."""
+    names: set[str] = set()
+    for recipe in plan.recipes.values():
+        for decision in recipe.decisions:
+            if decision.actions.headers is not None:
+                names.update(name for name, _ in decision.actions.headers.add)
+    return tuple(sorted(names))
