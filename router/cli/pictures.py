@@ -14,7 +14,7 @@ from router.deciding.projections import Range
 from router.deciding.trace import DecisionTrace, TraceNode
 from router.explaining.explanation import Explanation
 from router.explaining.facts import RuleFact
-from router.explaining.preview import because, bounds, status
+from router.explaining.preview import because, bounds, rule_name, status
 from router.questions import QuestionType
 
 _MARKS: Final = {
@@ -49,28 +49,41 @@ def _rules(explanation: Explanation) -> Table | None:
     for fact in explanation.rules:
         table.add_row(
             escape(fact.name),
-            escape(f"{fact.deployment}: {fact.preset or fact.type} {fact.question[:8]}"),
+            escape(_asked(fact)),
             escape(_read(fact)),
             escape(_answer(fact)),
             escape(_wanted(fact)),
-            _OF_MATCH[fact.reading.matched],
+            _result(fact),
             "" if fact.seconds is None else f"{fact.seconds * 1000:.1f}",
         )
     return table
 
 
+def _asked(fact: RuleFact) -> str:
+    if fact.deployment is None:
+        return fact.family
+    return f"{fact.deployment}: {fact.preset or fact.type} {fact.question[:8]}"
+
+
+def _result(fact: RuleFact) -> str:
+    own = _OF_MATCH[fact.reading.matched]
+    return own if fact.effective is fact.reading.matched else f"{own}, by partition {_OF_MATCH[fact.effective]}"
+
+
 def _read(fact: RuleFact) -> str:
+    if not fact.part_bytes and fact.deployment is None:
+        return fact.part
     if fact.read_bytes >= fact.part_bytes:
-        return f"{fact.state}, {fact.part_bytes} B"
-    return f"{fact.state}, {fact.read_bytes} of {fact.part_bytes} B"
+        return f"{fact.part}, {fact.part_bytes} B"
+    return f"{fact.part}, {fact.read_bytes} of {fact.part_bytes} B"
 
 
 def _answer(fact: RuleFact) -> str:
     reading = fact.reading
     if reading.matched is None:
         return str(fact.reason)
-    if fact.type in (QuestionType.NOUL, QuestionType.SCORE):
-        return f"{reading.values.get('', 0.0):.3f}"
+    if fact.type in (None, QuestionType.NOUL, QuestionType.SCORE):
+        return f"{reading.values['']:.4g}" if "" in reading.values else reading.label or ""
     best = sorted(((value, label) for label, value in reading.values.items() if label), reverse=True)
     return ", ".join(f"{label} {value:.3f}" for value, label in best[:_MOST_LABELS])
 
@@ -131,7 +144,7 @@ def _grow(tree: Tree, node: TraceNode) -> None:
             _grow(branch, child)
         return
     label = f":{node.label}" if node.label else ""
-    words = [escape(f"{node.node} {node.name}{label}"), _MARKS[node.truth]]
+    words = [escape(f"{node.node} {rule_name(node)}{label}"), _MARKS[node.truth]]
     if node.value is not None:
         words.append(f"{node.value:.3f}")
     if node.reason is not None:

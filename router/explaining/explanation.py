@@ -69,7 +69,7 @@ def explain(plan: Plan, compiled: CompiledRecipe | None, notes: Notes) -> Explan
     bands: dict[str, str] = {}
     if compiled is not None and request is not None:
         recipe = compiled.recipe
-        rules = rule_facts(plan, recipe, notes)
+        rules = rule_facts(plan, compiled, notes)
         outcome = decide(compiled, notes.readings, trace=True)
         choice = choice_of(recipe, notes.readings, outcome)
         bands = {output.name: mapping.source for mapping in recipe.mappings for output in mapping.outputs}

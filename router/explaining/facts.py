@@ -4,44 +4,56 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
 
 import orjson
 
 from router.asking.placement import model_name
 from router.asking.render import as_asked, render
-from router.config.plan import Deployment, Plan, QuestionRule, Recipe, StateKind
+from router.config.families import family_of, written_name
+from router.config.heuristics import HeuristicRule
+from router.config.plan import Deployment, Plan, QuestionRule, StateKind
+from router.deciding.engine import CompiledRecipe
 from router.explaining.notes import Notes
 from router.questions import Answer, Predicate, QuestionType, Unknown, UnknownReason
 from router.signals.reading import Reading, read
 from router.wire.request import state_text
 
-FAMILY = "systemone"
-"""The family of rules that ask a model."""
+_WHOLE: Final = frozenset({"context", "conversation", "input_modality"})
+_ELSEWHERE: Final = frozenset({"metadata", "authz"})
 
 
 @dataclass(frozen=True, slots=True)
 class RuleFact:
-    """One rule that asks a decision model, and what came of it.
+    """One rule, and what came of it. Rules that ask no model have neither `deployment`, `type` nor `answer`.
 
-    `question` is its id in `question_id`'s sense, `part_bytes` the length of the part of the request that it is about
-    and `read_bytes` how much of that the model was shown, both in UTF-8. `seconds` is the time of the call that its
-    deployment was made for this request, None when none was: then a known answer was one that had been given before.
+    `question` is its id in `question_id`'s sense; `part` what it is about: a state, or `request` or `headers`.
+    `part_bytes` is the length of that part (0 where it is not the request's text) and `read_bytes` how much of it was
+    read, both in UTF-8. `effective` is the rule's result after partitions, which may let another rule match in its
+    stead. `seconds` is the time of the call that its deployment was made for this request, None when none was: then a
+    known answer was one that had been given before.
     """
 
     name: str
     family: str
-    deployment: str
+    deployment: str | None
     question: str
-    type: QuestionType
+    type: QuestionType | None
     preset: str | None
-    state: StateKind
+    part: str
     part_bytes: int
     read_bytes: int
     predicate: Predicate | None
-    answer: Answer
+    answer: Answer | None
     reading: Reading
+    effective: bool | None
     seconds: float | None
+
+    @property
+    def key(self) -> str:
+        """`family:name`."""
+        return f"{self.family}:{self.name}"
 
     @property
     def reason(self) -> UnknownReason | None:
@@ -51,7 +63,7 @@ class RuleFact:
     @property
     def coverage(self) -> str:
         """How much of its part was read: `full`, `partial n/m` in bytes, or `none`."""
-        if self.reading.matched is None or not self.read_bytes:
+        if self.reading.matched is None or (self.deployment is not None and not self.read_bytes):
             return "none"
         return "full" if self.read_bytes >= self.part_bytes else f"partial {self.read_bytes}/{self.part_bytes}"
 
@@ -73,31 +85,76 @@ def question_id(rule: QuestionRule, deployment: Deployment) -> str:
     return hashlib.blake2b(orjson.dumps(asked, option=orjson.OPT_SORT_KEYS), digest_size=8).hexdigest()
 
 
-def rule_facts(plan: Plan, recipe: Recipe, notes: Notes) -> tuple[RuleFact, ...]:
-    """The facts of every rule that a recipe asks, in its order."""
+def computed_id(rule: HeuristicRule) -> str:
+    """The same of a rule that the router computes by itself: what it looks for, whatever it is called."""
+    looks_for = f"{rule.family} {replace(rule, name='')!r}"
+    return hashlib.blake2b(looks_for.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def rule_ids(plan: Plan, compiled: CompiledRecipe) -> dict[str, str]:
+    """The id of every rule of a recipe, by the rule's key."""
+    recipe = compiled.recipe
+    asked = {rule.name: question_id(rule, plan.deployments[rule.deployment]) for rule in recipe.questions}
+    return {**asked, **{rule.name: computed_id(rule) for rule in recipe.heuristics}}
+
+
+def rule_facts(plan: Plan, compiled: CompiledRecipe, notes: Notes) -> tuple[RuleFact, ...]:
+    """The facts of every rule of a recipe: those that ask a model, then those that are computed, each in its order."""
+    recipe = compiled.recipe
     seconds: dict[str, float] = {}
     for call in notes.calls:
         seconds[call.deployment] = max(call.seconds, seconds.get(call.deployment, 0.0))
-    lengths = _lengths(notes, {rule.state for rule in recipe.questions})
-    return tuple(_fact(rule, plan, notes, lengths[rule.state], seconds) for rule in recipe.questions)
+    lengths = _lengths(notes, {StateKind.USER, *(rule.state for rule in recipe.questions)})
+    after = compiled.partitions.apply(notes.readings)
+    asked = [_fact(rule, plan, notes, lengths[rule.state], seconds) for rule in recipe.questions]
+    computed = [_computed(rule, notes, lengths[StateKind.USER]) for rule in recipe.heuristics]
+    keys = [rule.name for rule in recipe.rules]
+    return tuple(
+        replace(fact, effective=after[key].matched) if key in after else fact
+        for key, fact in zip(keys, [*asked, *computed], strict=True)
+    )
+
+
+def _computed(rule: HeuristicRule, notes: Notes, user_bytes: int) -> RuleFact:
+    reading = notes.readings.get(rule.name) or Reading(None, None, reason=UnknownReason.NOT_ASKED)
+    part = "request" if rule.family in _WHOLE else "headers" if rule.family in _ELSEWHERE else "user"
+    length = user_bytes if part == "user" else 0
+    return RuleFact(
+        name=written_name(rule.name),
+        family=rule.family,
+        deployment=None,
+        question=computed_id(rule),
+        type=None,
+        preset=None,
+        part=part,
+        part_bytes=length,
+        read_bytes=length,
+        predicate=getattr(rule, "predicate", None),
+        answer=None,
+        reading=reading,
+        effective=reading.matched,
+        seconds=None,
+    )
 
 
 def _fact(rule: QuestionRule, plan: Plan, notes: Notes, length: int, seconds: Mapping[str, float]) -> RuleFact:
     answer = notes.answers.get(rule.name, Unknown(UnknownReason.NOT_ASKED))
     shown = notes.texts.get((rule.deployment, rule.state), "")
+    reading = notes.readings.get(rule.name) or read(rule, answer)
     return RuleFact(
-        name=rule.name,
-        family=FAMILY,
+        name=written_name(rule.name),
+        family=family_of(rule.name),
         deployment=rule.deployment,
         question=question_id(rule, plan.deployments[rule.deployment]),
         type=rule.question.type,
         preset=rule.question.preset,
-        state=rule.state,
+        part=rule.state.value,
         part_bytes=length,
         read_bytes=_size(shown),
         predicate=rule.predicate,
         answer=answer,
-        reading=notes.readings.get(rule.name) or read(rule, answer),
+        reading=reading,
+        effective=reading.matched,
         seconds=None if _never_asked(answer) else seconds.get(rule.deployment),
     )
 

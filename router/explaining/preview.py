@@ -10,6 +10,7 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from router.asking.report import CallReport
+from router.config.families import PROJECTION, written_name
 from router.config.plan import Plan
 from router.deciding.kleene import Truth
 from router.deciding.trace import DecisionTrace, TraceNode
@@ -68,6 +69,7 @@ def as_json(explanation: Explanation, plan: Plan, *, trace: bool, text: str | No
         "routing_decision": decision.name if decision else None,
         "recommended_models": [ref.model for ref in decision.model_refs] if decision else [],
         "selected_model": explanation.model,
+        "response_path": _path(explanation),
         "selection_status": status(explanation),
         "selection_method": explanation.algorithm,
         "selection_reason": because(explanation),
@@ -77,8 +79,8 @@ def as_json(explanation: Explanation, plan: Plan, *, trace: bool, text: str | No
         "signals": [_signal(fact) for fact in explanation.rules],
         "signal_confidences": _confidences(explanation),
         "signal_values": _values(explanation),
-        "signal_errors": {_key(fact): f"decision_{fact.reason}" for fact in explanation.rules if fact.reason},
-        "scan_coverage": {_key(fact): fact.coverage for fact in explanation.rules},
+        "signal_errors": {fact.key: f"decision_{fact.reason}" for fact in explanation.rules if fact.reason},
+        "scan_coverage": {fact.key: fact.coverage for fact in explanation.rules},
         "projections": _projections(explanation),
         "metrics": _metrics(explanation),
         "revision": plan.revision,
@@ -88,10 +90,10 @@ def as_json(explanation: Explanation, plan: Plan, *, trace: bool, text: str | No
     return body
 
 
-def answer_json(answer: Answer) -> dict[str, Any] | None:
-    """An answer as numbers and names; None when it is unknown. Spans are places, never what stands there."""
+def answer_json(answer: Answer | None) -> dict[str, Any] | None:
+    """An answer as numbers and names; None when there is none. Spans are places, never what stands there."""
     match answer:
-        case Unknown():
+        case None | Unknown():
             return None
         case NoulAnswer(probability):
             return {"probability": probability}
@@ -124,11 +126,17 @@ def decision_trace(trace: DecisionTrace) -> dict[str, Any]:
     }
 
 
+def rule_name(node: TraceNode) -> str:
+    """What the rule, or projection output, of a condition is called in the document."""
+    name = node.name or ""
+    return name if node.node == PROJECTION else written_name(name)
+
+
 def _node(node: TraceNode) -> dict[str, Any]:
     return {
         "node_type": "leaf" if node.name is not None else node.node,
         "signal_type": node.node if node.name is not None else None,
-        "signal_name": node.name,
+        "signal_name": None if node.name is None else rule_name(node),
         "label": node.label,
         "state": node.truth.value,
         "matched": node.truth is Truth.TRUE,
@@ -141,16 +149,22 @@ def _node(node: TraceNode) -> dict[str, Any]:
     }
 
 
+def _path(explanation: Explanation) -> str:
+    if explanation.code is not None:
+        return "error"
+    return "upstream" if explanation.model is not None else "fast_response"
+
+
 def _decision_result(explanation: Explanation) -> dict[str, Any]:
     facts = explanation.rules
     return {
         "decision_name": explanation.decision.name if explanation.decision else None,
         "confidence": explanation.outcome.confidence if explanation.outcome else None,
         "algorithm": explanation.algorithm,
-        "used_signals": [_key(fact) for fact in facts],
-        "matched_signals": [_key(fact) for fact in facts if fact.reading.matched is True],
-        "unmatched_signals": [_key(fact) for fact in facts if fact.reading.matched is False],
-        "unknown_signals": [_key(fact) for fact in facts if fact.reading.matched is None],
+        "used_signals": [fact.key for fact in facts],
+        "matched_signals": [fact.key for fact in facts if fact.effective is True],
+        "unmatched_signals": [fact.key for fact in facts if fact.effective is False],
+        "unknown_signals": [fact.key for fact in facts if fact.effective is None],
         "applied_unknown_policy": list(explanation.outcome.applied) if explanation.outcome else [],
     }
 
@@ -158,12 +172,12 @@ def _decision_result(explanation: Explanation) -> dict[str, Any]:
 def _signal(fact: RuleFact) -> dict[str, Any]:
     reading = fact.reading
     return {
-        "key": _key(fact),
+        "key": fact.key,
         "type": fact.family,
         "name": fact.name,
         "deployment": fact.deployment,
-        "question": {"id": fact.question, "type": fact.type.value, "preset": fact.preset},
-        "state": fact.state.value,
+        "question": {"id": fact.question, "type": fact.type, "preset": fact.preset},
+        "state": fact.part,
         "bytes": fact.part_bytes,
         "bytes_read": fact.read_bytes,
         "coverage": fact.coverage,
@@ -171,6 +185,7 @@ def _signal(fact: RuleFact) -> dict[str, Any]:
         "values": dict(reading.values),
         "predicate": bounds(fact.predicate),
         "matched": reading.matched,
+        "effective": fact.effective,
         "confidence": reading.confidence,
         "labels": dict(reading.labels),
         "reason": fact.reason,
@@ -178,22 +193,18 @@ def _signal(fact: RuleFact) -> dict[str, Any]:
     }
 
 
-def _key(fact: RuleFact) -> str:
-    return f"{fact.family}:{fact.name}"
-
-
 def _confidences(explanation: Explanation) -> dict[str, float]:
     found: dict[str, float] = {}
     for fact in explanation.rules:
         if fact.reading.confidence is not None:
-            found[_key(fact)] = fact.reading.confidence
-        found.update({f"{_key(fact)}:{label}": value for label, value in fact.reading.labels.items()})
+            found[fact.key] = fact.reading.confidence
+        found.update({f"{fact.key}:{label}": value for label, value in fact.reading.labels.items()})
     return found
 
 
 def _values(explanation: Explanation) -> dict[str, float]:
     return {
-        f"{_key(fact)}:{label}" if label else _key(fact): value
+        f"{fact.key}:{label}" if label else fact.key: value
         for fact in explanation.rules
         for label, value in fact.reading.values.items()
     }
