@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 
 from router.acting.answering import own_answer
@@ -21,6 +21,7 @@ from router.config.actions import NO_HEADERS
 from router.config.plan import ApiFormat
 from router.deciding.engine import Outcome, decide
 from router.explaining.notes import Notes
+from router.explaining.watching import Watcher, telling, watched
 from router.generation import Generation, Policy
 from router.observe import Metrics
 from router.questions import Answer, Unknown
@@ -91,12 +92,18 @@ class Session:
 class Pipeline:
     """Decides requests: each stream's in a `session` of its own, or one by one on what serves at the moment."""
 
+    _watchers: Sequence[Watcher] = ()
+
     def __init__(
         self, generation: Generation, metrics: Metrics, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._generation = generation
         self._metrics = metrics
         self._clock = clock
+
+    def show_to(self, watchers: Sequence[Watcher]) -> None:
+        """Show every request that is decided from now on to these."""
+        self._watchers = watchers
 
     def swap(self, generation: Generation) -> Generation:
         """Serve new requests on `generation`; the one that served until now is returned, perhaps still in use."""
@@ -136,9 +143,16 @@ class Pipeline:
     async def on_request(
         self, head: Head, body: bytes, generation: Generation | None = None, notes: Notes | None = None
     ) -> Reply | Forward:
-        """Decide one request of a model API. `notes`, if given, are filled in on the way."""
-        started = self._clock()
+        """Decide one request of a model API. `notes`, if given, are filled in on the way instead of being shown."""
         generation = generation or self._generation
+        if notes is not None or not self._watchers:
+            return await self._decide(generation, head, body, notes)
+        notes = Notes()
+        verdict = await self._decide(generation, head, body, notes)
+        return telling(verdict, watched(self._watchers, generation.plan, head, body, notes))
+
+    async def _decide(self, generation: Generation, head: Head, body: bytes, notes: Notes | None) -> Reply | Forward:
+        started = self._clock()
         surface = classify(head)
         generation.enter()
         try:

@@ -16,6 +16,7 @@ from router.admin.access import Access, Admission
 from router.admin.bridge import Busy, Gone
 from router.admin.previews import NotReadable, Previewer
 from router.config.services import Role
+from router.observe.replay import Replays
 
 logger = logging.getLogger("pointsman.admin")
 
@@ -47,6 +48,7 @@ class Desk:
 
     access: Access = field(default_factory=Access)
     previewer: Previewer | None = None
+    replays: Replays | None = None
 
 
 def guarded(desk: Desk, role: Role, handler: Handler) -> Handler:

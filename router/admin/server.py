@@ -13,6 +13,7 @@ import threading
 from aiohttp import web
 
 from router.admin.api import Desk, add_previews, errors_as_json, json_reply
+from router.admin.replays import add_replays
 from router.admin.status import Status
 from router.config.plan import Service
 from router.observe import Metrics
@@ -36,6 +37,7 @@ def management_app(status: Status, desk: Desk | None = None, *, max_body_bytes: 
     app.router.add_get("/ready", ready)
     if desk is not None:
         add_previews(app, desk)
+        add_replays(app, desk)
     return app
 
 

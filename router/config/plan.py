@@ -14,7 +14,7 @@ from typing import Literal
 
 from router.config.actions import NOTHING, Actions
 from router.config.heuristics import HeuristicRule
-from router.config.services import AccessToken
+from router.config.services import AccessToken, ReplaySettings
 from router.questions import Answer, Capabilities, Predicate, Question
 
 OnError = Literal["match", "no_match"]
@@ -326,12 +326,15 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """The three servers of the router, and the tokens of the management API (none: it is for this machine alone)."""
+    """The three servers of the router, the tokens of the management API (none: it is for this machine alone), and what
+    is recorded of requests (None: nothing).
+    """
 
     extproc: Service
     metrics: Service
     management: Service
     access: tuple[AccessToken, ...] = ()
+    replay: ReplaySettings | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,23 @@ class AccessToken:
     roles: frozenset[Role]
 
 
+@dataclass(frozen=True, slots=True)
+class ReplaySettings:
+    """What is recorded of requests, in the SQLite file `path`: at most `max_records` of the last `ttl_seconds` (0: no
+    end).
+
+    Of a request's body nothing is kept unless `capture_request_body` says so, and then `max_body_bytes` of it. Ids that
+    clients send are kept with `capture_personal_data`.
+    """
+
+    path: str
+    max_records: int
+    ttl_seconds: int
+    capture_request_body: bool
+    max_body_bytes: int
+    capture_personal_data: bool
+
+
 def is_loopback(host: str) -> bool:
     """Whether only this machine reaches an address; a name other than localhost counts as public."""
     try:

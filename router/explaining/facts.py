@@ -13,7 +13,7 @@ from router.asking.placement import model_name
 from router.asking.render import as_asked, render
 from router.config.families import family_of, written_name
 from router.config.heuristics import HeuristicRule
-from router.config.plan import Deployment, Plan, QuestionRule, StateKind
+from router.config.plan import Deployment, Plan, QuestionRule, Recipe, StateKind
 from router.deciding.engine import CompiledRecipe
 from router.explaining.notes import Notes
 from router.questions import Answer, Predicate, QuestionType, Unknown, UnknownReason
@@ -91,9 +91,8 @@ def computed_id(rule: HeuristicRule) -> str:
     return hashlib.blake2b(looks_for.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
-def rule_ids(plan: Plan, compiled: CompiledRecipe) -> dict[str, str]:
+def rule_ids(plan: Plan, recipe: Recipe) -> dict[str, str]:
     """The id of every rule of a recipe, by the rule's key."""
-    recipe = compiled.recipe
     asked = {rule.name: question_id(rule, plan.deployments[rule.deployment]) for rule in recipe.questions}
     return {**asked, **{rule.name: computed_id(rule) for rule in recipe.heuristics}}
 

@@ -27,11 +27,13 @@ from router.gateway.transport import ListenError, Server, ServerOptions
 from router.gateway.transports import Transport
 from router.generation import DEFAULT_SIGNAL_TIMEOUT_S, Generation
 from router.observe import Metrics
+from router.observe.replay import Replays
 from router.pipeline import Pipeline
 from router.runtime.artifact import describe
 from router.serving.envoy_files import EnvoyFiles
 from router.serving.errors import NotServable, StartFailed
 from router.serving.prepare import asked_deployments, connect
+from router.serving.recording import recording
 from router.serving.reload import Reloader, Surroundings
 from router.serving.source import LastGood, Source
 from router.serving.vitals import Vitals
@@ -89,7 +91,12 @@ async def run_worker(source: Source, options: WorkerOptions) -> None:
         except (NotServable, SupervisionError, OSError) as error:
             raise StartFailed(str(error)) from None
         metrics.prepare(deployment.name for deployment in asked_deployments(plan))
+        watchers = []
+        if plan.services.replay is not None:
+            watchers.append(stack.enter_context(recording(plan.services.replay, metrics)))
+            desk.replays = Replays(Path(plan.services.replay.path))
         pipeline = Pipeline(generation, metrics)
+        pipeline.show_to(watchers)
         server = await stack.enter_async_context(_serving(plan, pipeline, metrics, options))
         after = _AfterSwap(server, options.last_good)
         around = Surroundings(

@@ -24,7 +24,7 @@ ALLOWED = {
     "deciding": {"signals", "scan", "wire", "config"},
     "asking": {"signals", "scan", "wire", "config"},
     "acting": {"deciding", "asking", "signals", "scan", "wire", "config", "verdict"},
-    "explaining": {"acting", "deciding", "asking", "signals", "scan", "wire", "config"},
+    "explaining": {"verdict", "acting", "deciding", "asking", "signals", "scan", "wire", "config"},
     "needed": {"deciding", "asking", "signals", "scan", "wire", "config"},
     "generation": {"needed", "acting", "deciding", "asking", "signals", "scan", "wire", "config"},
     "pipeline": {

@@ -1,10 +1,12 @@
-"""The router's own services: who may use the management API."""
+"""The router's own services: who may use the management API, and what is recorded of requests."""
 
 from __future__ import annotations
 
+from pathlib import Path as FilePath
+
 from router.config.compiler.context import Context
-from router.config.model.services import ManagementApi, ManagementToken
-from router.config.services import AccessToken, is_loopback
+from router.config.model.services import ManagementApi, ManagementToken, RouterReplay
+from router.config.services import AccessToken, ReplaySettings, is_loopback
 
 
 def compile_access(context: Context, api: ManagementApi | None, address: str) -> tuple[AccessToken, ...]:
@@ -19,6 +21,27 @@ def compile_access(context: Context, api: ManagementApi | None, address: str) ->
             "name one in global.services.management_api.auth.tokens, or keep the address 127.0.0.1",
         )
     return tokens
+
+
+def compile_replay(context: Context, replay: RouterReplay | None) -> ReplaySettings | None:
+    """What is recorded of requests; None for nothing."""
+    if replay is None or not replay.enabled:
+        return None
+    if replay.path is None:
+        if not context.is_cut(replay.at("path")):
+            context.error(replay.at(), 'missing key "path"', "name the SQLite file that records go to", key=True)
+        return None
+    path = FilePath(replay.path)
+    if not path.is_absolute() and context.folder is not None:
+        path = context.folder / path
+    return ReplaySettings(
+        str(path),
+        replay.max_records,
+        replay.ttl_seconds,
+        replay.capture_request_body,
+        replay.max_body_bytes,
+        replay.capture_personal_data,
+    )
 
 
 def _token(context: Context, token: ManagementToken) -> AccessToken | None:

@@ -8,7 +8,7 @@ from pydantic import Discriminator, Field, Tag
 
 from router.config.model.base import Address, Model, Name, NotYet, Port, Text, pattern, soon
 from router.config.model.providers import EnvName
-from router.config.model.services import ManagementApi
+from router.config.model.services import ManagementApi, RouterReplay
 
 MIB = 1024 * 1024
 
@@ -53,7 +53,7 @@ class Services(Model):
     authz: NotYet = None
     ratelimit: NotYet = None
     management_api: ManagementApi | None = Field(None, description="Who may use the management API.")
-    router_replay: NotYet = None
+    router_replay: RouterReplay | None = Field(None, description="Records of how requests were decided.")
 
 
 class RoutingView(Model):

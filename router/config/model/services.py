@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from router.config.model.base import Model, NotYet, Text
+from router.config.model.base import Model, NotYet, Text, soon
 from router.config.model.providers import EnvName
 from router.config.services import Role
 
@@ -27,6 +27,23 @@ class ManagementAuth(Model):
 
     mode: Literal["bearer"] = Field("bearer", description="`Authorization: Bearer TOKEN`.")
     tokens: list[ManagementToken] = Field(min_length=1, description="The tokens that are accepted.")
+
+
+class RouterReplay(Model):
+    """Records of how requests were decided. Off unless `enabled`."""
+
+    enabled: bool = Field(False, description="Record requests.")
+    store_backend: Annotated[Literal["sqlite"], soon("memory", "redis", "postgres", "milvus", "qdrant")] = Field(
+        "sqlite", description="Where records are kept: an SQLite file."
+    )
+    path: Text | None = Field(None, description="The SQLite file; relative to the configuration. Needed when enabled.")
+    max_records: int = Field(10_000, ge=1, le=10_000_000, description="Records kept; the oldest make room.")
+    ttl_seconds: int = Field(7 * 24 * 3600, ge=0, description="Seconds that a record is kept; 0: no end.")
+    capture_request_body: bool = Field(False, description="Keep the text of requests.")
+    max_body_bytes: int = Field(4096, ge=1, le=16 * 1024 * 1024, description="How much of a captured body is kept.")
+    capture_personal_data: bool = Field(False, description="Keep request and session ids that clients send.")
+    capture_response_body: NotYet = None
+    async_writes: NotYet = None
 
 
 class ManagementApi(Model):

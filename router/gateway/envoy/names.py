@@ -28,6 +28,7 @@ ANSWER_HEADERS: Final = {
     "x-vsr-selected-confidence": "confidence",
     "x-vsr-matched-decision-model": "matched_decision_model",
     "x-vsr-applied-unknown-policy": "applied_unknown_policy",
+    "x-vsr-replay-id": "replay_id",
 }
 FIXED_ANSWER_HEADERS: Final = {"x-vsr-schema-version": "2", "x-vsr-response-path": "upstream"}
 

@@ -6,7 +6,7 @@ import pytest
 
 from router.config.plan import Plan
 from router.config.problems import ConfigError
-from router.config.services import AccessToken
+from router.config.services import AccessToken, ReplaySettings
 from tests.support.plans import PLAIN, plan_of
 
 
@@ -48,3 +48,19 @@ class TestManagementApi:
 
     def test_a_role_that_does_not_exist(self) -> None:
         assert "is not one of" in problem("management_api: {auth: {tokens: [{env: T, roles: [admin]}]}}")
+
+
+class TestRouterReplay:
+    def test_it_is_off_unless_enabled(self) -> None:
+        assert plan_of().services.replay is None
+        assert with_services("router_replay: {path: r.db}").services.replay is None
+
+    def test_nothing_is_captured_unless_written(self) -> None:
+        replay = with_services("router_replay: {enabled: true, path: /var/r.db}").services.replay
+        assert replay == ReplaySettings("/var/r.db", 10_000, 7 * 24 * 3600, False, 4096, False)
+
+    def test_a_path_is_needed(self) -> None:
+        assert problem("router_replay: {enabled: true}") == 'global.services.router_replay: missing key "path"'
+
+    def test_other_stores_are_not_built(self) -> None:
+        assert "not supported yet" in problem("router_replay: {enabled: true, path: r, store_backend: redis}")

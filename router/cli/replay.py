@@ -1,0 +1,69 @@
+"""`pointsman replay diff --config NEW.yaml`: which recorded requests another configuration would route otherwise."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from router.cli.loading import load_for_cli
+from router.cli.tables import table
+
+if TYPE_CHECKING:
+    from router.cli._types import Verbs
+    from router.explaining.redeciding import Difference
+
+
+def add(verbs: Verbs) -> None:
+    """Declare `replay diff`."""
+    replay = verbs.add_parser("replay", help="what was recorded of requests")
+    actions = replay.add_subparsers(dest="action", required=True, metavar="ACTION")
+    diff = actions.add_parser("diff", help="decide recorded requests again by another configuration")
+    diff.add_argument("--config", type=Path, required=True, help="the new configuration")
+    diff.add_argument("--store", type=Path, help="the records; default: router_replay.path of the new configuration")
+    diff.add_argument("--newest", type=int, default=10_000, help="how many records to look at (default: 10000)")
+    diff.add_argument("--json", action="store_true", help="print JSON")
+    diff.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Compare; 1 when the configuration is wrong or there are no records to read."""
+    from router.explaining.redeciding import Redecider  # noqa: PLC0415 - each verb loads what it needs
+    from router.observe.replay import Replays  # noqa: PLC0415
+
+    source = load_for_cli(arguments.config, serving=False)
+    if source is None:
+        return 1
+    settings = source.plan.services.replay
+    store = arguments.store or (Path(settings.path) if settings is not None else None)
+    if store is None:
+        sys.stderr.write(f"{arguments.config}: does not record requests; name the records with --store\n")
+        return 1
+    try:
+        found = Redecider(source.plan).difference(Replays(store).each(newest=arguments.newest))
+    except OSError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    sys.stdout.write(json.dumps(found.as_json(), indent=2) + "\n" if arguments.json else _shown(found))
+    return 0
+
+
+def _shown(found: Difference) -> str:
+    body = found.as_json()
+    lines = [f"{body['compared']} requests decided again: {body['same']} as before\n"]
+    if body["changed"]:
+        rows = [(str(one["count"]), one["from"], one["to"], " ".join(one["examples"])) for one in body["changed"]]
+        lines.append("\n" + table(("COUNT", "WAS", "WOULD BE", "EXAMPLES"), rows))
+    if found.undecided.count:
+        examples = " ".join(found.undecided.examples)
+        lines.append(
+            f"\n{found.undecided.count} cannot be decided from their records: this configuration asks what they "
+            f"were not asked, so that their text would be needed: {examples}\n\n"
+        )
+        missing = [(str(count), name) for name, count in found.missing.most_common()]
+        lines.append(table(("COUNT", "NOT RECORDED"), missing))
+    if found.unreadable:
+        lines.append(f"\n{found.unreadable} are of requests that no recipe decides, or cannot be read\n")
+    return "".join(lines)

@@ -1,0 +1,195 @@
+"""What is kept of a request for later: how it was decided, and of its text nothing unless the configuration says so.
+
+Building a record is left to the thread that writes it; on the request's own way only a `Sketch` is taken.
+
+Sources: `reference.md` 7.5 (replay records).
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from router.config.families import family_of, written_name
+from router.config.plan import Plan
+from router.config.services import ReplaySettings
+from router.deciding.engine import Outcome
+from router.explaining.answers import answer_record, reading_record
+from router.explaining.facts import rule_ids
+from router.explaining.notes import Notes
+from router.observe.replay import ReplayWriter, Row
+from router.questions import Answer
+from router.signals.reading import Reading
+from router.wire.errors import ErrorCode
+from router.wire.http import Head
+
+OTHER: Final = "(other)"
+"""Stands for a model's name that no configuration knows: what a client writes there may be anything."""
+
+_SESSION_HEADERS: Final = ("x-session-id", "x-conversation-id", "x-claude-code-session-id")
+_LONGEST_ID: Final = 128
+_MOST_KNOWN: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Sketch:
+    """One decided request without its text, but for `body`, which is what may be captured of it."""
+
+    id: str
+    at: float
+    plan: Plan
+    recipe: str | None
+    original_model: str | None
+    format: str | None
+    streaming: bool
+    answers: Mapping[str, Answer]
+    readings: Mapping[str, Reading]
+    outcome: Outcome | None
+    told: Mapping[str, str]
+    code: ErrorCode | None
+    seconds: float
+    request_id: str | None
+    session_id: str | None
+    body: bytes | None
+    truncated: bool
+
+
+class Recorder:
+    """Records every request that it is shown. A watcher of the pipeline."""
+
+    def __init__(
+        self, settings: ReplaySettings, writer: ReplayWriter[Sketch], *, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._settings = settings
+        self._writer = writer
+        self._clock = clock
+
+    def seen(self, plan: Plan, head: Head, body: bytes, notes: Notes) -> Mapping[str, str]:
+        """Take a sketch of a decided request; its id is told to the client when it is kept."""
+        sketch = self._sketch(plan, head, body, notes)
+        return {"replay_id": sketch.id} if self._writer.put(sketch) else {}
+
+    def _sketch(self, plan: Plan, head: Head, body: bytes, notes: Notes) -> Sketch:
+        settings, request = self._settings, notes.request
+        # A coded body would be of no use to a reader, and inflating it is not worth a request's time.
+        capture = settings.capture_request_body and "content-encoding" not in head.headers
+        personal = settings.capture_personal_data
+        return Sketch(
+            id=secrets.token_hex(12),
+            at=self._clock(),
+            plan=plan,
+            recipe=notes.recipe,
+            original_model=_public(plan, request.model) if request is not None else None,
+            format=request.format.value if request is not None else None,
+            streaming=request is not None and request.stream,
+            answers=notes.answers,
+            readings=notes.readings,
+            outcome=notes.outcome,
+            told=notes.target.told if notes.target is not None else {},
+            code=notes.code,
+            seconds=max(notes.ended - notes.started, 0.0),
+            request_id=_short(head.headers.get("x-request-id")) if personal else None,
+            session_id=_session(head) if personal else None,
+            body=body[: settings.max_body_bytes] if capture else None,
+            truncated=capture and len(body) > settings.max_body_bytes,
+        )
+
+
+class Encoder:
+    """Turns sketches into rows. To be used from one thread."""
+
+    def __init__(self) -> None:
+        self._ids: dict[tuple[str, str], dict[str, str]] = {}
+
+    def __call__(self, sketch: Sketch) -> Row:
+        """The record of a sketch."""
+        told, decision = sketch.told, sketch.outcome.selected if sketch.outcome is not None else None
+        keys = {
+            "recipe": sketch.recipe,
+            "decision": decision.name if decision is not None else told.get("decision"),
+            "model": told.get("model"),
+            "error": sketch.code.value if sketch.code is not None else None,
+            "session_id": sketch.session_id,
+        }
+        summary = {
+            "id": sketch.id,
+            "timestamp": datetime.fromtimestamp(sketch.at, UTC).isoformat(timespec="milliseconds"),
+            "revision": sketch.plan.revision,
+            "request_id": sketch.request_id,
+            "session_id": sketch.session_id,
+            "recipe": keys["recipe"],
+            "decision": keys["decision"],
+            "decision_priority": decision.priority if decision is not None else None,
+            "original_model": sketch.original_model,
+            "selected_model": keys["model"],
+            "confidence_score": sketch.outcome.confidence if sketch.outcome is not None else None,
+            "selection_method": told.get("algorithm"),
+            "format": sketch.format,
+            "streaming": sketch.streaming,
+            "lifecycle_state": "failed" if sketch.code is not None else "decided",
+            "terminal_reason": keys["error"],
+            "duration_ms": round(sketch.seconds * 1000, 3),
+            "captured": sketch.body is not None,
+            "request_truncated": sketch.truncated,
+        }
+        return Row(sketch.id, sketch.at, keys, summary, self._detail(sketch), sketch.body)
+
+    def _detail(self, sketch: Sketch) -> dict[str, Any]:
+        outcome, readings = sketch.outcome, sketch.readings
+        ids = self._rule_ids(sketch.plan, sketch.recipe)
+        answers: dict[str, Any] = {}
+        for name, identity in ids.items():
+            if name in sketch.answers:
+                answers[identity] = answer_record(sketch.answers[name])
+            elif name in readings:
+                answers[identity] = {"computed": reading_record(readings[name])}
+        values, confidences = {}, {}
+        for name, reading in readings.items():
+            key = _key(name)
+            values.update({f"{key}:{label}" if label else key: value for label, value in reading.values.items()})
+            if reading.confidence is not None:
+                confidences[key] = reading.confidence
+        return {
+            "signals": {_key(name): reading.matched for name, reading in readings.items()},
+            "signal_values": values,
+            "signal_confidences": confidences,
+            "signal_errors": {_key(name): one.reason for name, one in readings.items() if one.reason is not None},
+            "projection_scores": {name: list(score) for name, score in outcome.projected.scores.items()}
+            if outcome is not None
+            else {},
+            "projections": {name: verdict.truth for name, verdict in outcome.projected.outputs.items()}
+            if outcome is not None
+            else {},
+            "applied_unknown_policy": list(outcome.applied) if outcome is not None else [],
+            "answers": answers,
+        }
+
+    def _rule_ids(self, plan: Plan, recipe: str | None) -> dict[str, str]:
+        if recipe is None:
+            return {}
+        found = self._ids.get((plan.revision, recipe))
+        if found is None:
+            if len(self._ids) >= _MOST_KNOWN:
+                self._ids.clear()
+            found = self._ids[plan.revision, recipe] = rule_ids(plan, plan.recipes[recipe])
+        return found
+
+
+def _public(plan: Plan, model: str | None) -> str | None:
+    return model if model is None or model in plan.entrypoints or model in plan.models else OTHER
+
+
+def _key(name: str) -> str:
+    return f"{family_of(name)}:{written_name(name)}"
+
+
+def _session(head: Head) -> str | None:
+    return next((_short(head.headers[name]) for name in _SESSION_HEADERS if name in head.headers), None)
+
+
+def _short(value: str | None) -> str | None:
+    return value[:_LONGEST_ID] if value else None

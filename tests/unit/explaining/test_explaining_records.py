@@ -1,0 +1,205 @@
+"""What is recorded of a request, and what another configuration makes of the records."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from router.config.services import ReplaySettings
+from router.explaining.answers import answer_record, reading_record, recorded_answer, recorded_reading
+from router.explaining.records import OTHER, Encoder, Recorder, Sketch
+from router.explaining.redeciding import Difference, Redecider
+from router.observe import Metrics
+from router.observe.replay import Bounds, Replays, ReplayWriter
+from router.pipeline import Pipeline
+from router.questions import (
+    Answer,
+    ChoiceAnswer,
+    NoulAnswer,
+    ScoreAnswer,
+    SetAnswer,
+    Span,
+    SpanAnswer,
+    Unknown,
+    UnknownReason,
+)
+from router.signals.reading import Reading
+from router.verdict import Forward
+from router.wire.http import Head, Reply
+from tests.support.plans import PLAIN, ScriptedAsker, generation_of, plan_of
+
+YES, NO, LATE = NoulAnswer(0.9), NoulAnswer(0.1), Unknown(UnknownReason.TIMEOUT)
+CANARY = "canary-5150"
+CLOSED = ReplaySettings("", 100, 0, False, 4096, False)
+OPEN = ReplaySettings("", 100, 0, True, 60, True)
+PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses", "messages": "/v1/messages"}
+
+
+class Recording:
+    """A pipeline whose requests are recorded in a file."""
+
+    def __init__(self, folder: Path, settings: ReplaySettings = CLOSED) -> None:
+        self.path = folder / "replay.db"
+        self.writer: ReplayWriter[Sketch] = ReplayWriter(self.path, Bounds(100, 0), Encoder())
+        self.recorder = Recorder(settings, self.writer, clock=lambda: 1_000_000.0)
+
+    async def send(
+        self, body: dict[str, Any], answer: Answer = YES, text: str = PLAIN, path: str = PATHS["chat"]
+    ) -> Reply | Forward:
+        pipeline = Pipeline(generation_of(plan_of(text), ScriptedAsker({"is_code": answer})), Metrics())
+        pipeline.show_to([self.recorder])
+        headers = {"x-session-id": CANARY, "x-request-id": "req-1", "x-canary": CANARY}
+        return await pipeline.on_request(Head("POST", path, headers), orjson.dumps(body))
+
+    def records(self, *, content: bool = False) -> list[dict[str, Any]]:
+        self.writer.start()
+        self.writer.stop()
+        replays = Replays(self.path)
+        found = [replays.get(one["id"], content=content) for one in replays.find({}, limit=100)[1]]
+        return [one for one in found if one is not None]
+
+
+def on_disk(folder: Path) -> bytes:
+    return b"".join(each.read_bytes() for each in folder.iterdir())
+
+
+def chat(model: str = "auto", text: str = "hi") -> dict[str, Any]:
+    return {"model": model, "messages": [{"role": "user", "content": text}]}
+
+
+async def test_a_record_says_how_a_request_was_decided(tmp_path: Path) -> None:
+    recording = Recording(tmp_path)
+    verdict = await recording.send(chat())
+    assert isinstance(verdict, Forward)
+    (record,) = recording.records()
+    assert record["id"] == verdict.metadata["replay_id"]
+    assert (record["recipe"], record["decision"], record["selected_model"]) == ("ask", "code", "coder")
+    assert (record["lifecycle_state"], record["original_model"], record["format"]) == ("decided", "auto", "chat")
+    assert record["signals"] == {"systemone:is_code": True}
+    assert record["signal_values"] == {"systemone:is_code": 0.9}
+    assert list(record["answers"].values()) == [{"noul": {"probability": 0.9}}]
+    assert record["timestamp"] == "1970-01-12T13:46:40.000+00:00"
+
+
+async def test_a_refused_request_is_recorded_and_told_too(tmp_path: Path) -> None:
+    recording = Recording(tmp_path)
+    verdict = await recording.send(chat("strict"), LATE)
+    assert isinstance(verdict, Reply)
+    (record,) = recording.records()
+    assert verdict.headers["x-vsr-replay-id"] == record["id"]
+    assert (record["lifecycle_state"], record["terminal_reason"]) == ("failed", "decision_unresolved")
+    assert record["signal_errors"] == {"systemone:is_code": "timeout"}
+
+
+BODIES: list[tuple[str, dict[str, Any]]] = [
+    ("chat", {"model": CANARY, "messages": [{"role": "user", "content": CANARY}]}),
+    ("chat", {**chat(text=CANARY), "tools": [{"type": "function", "function": {"name": CANARY}}], CANARY: CANARY}),
+    ("chat", {"model": "auto", "messages": CANARY}),
+    ("responses", {"model": "auto", "input": CANARY, "instructions": CANARY}),
+    ("messages", {"model": "auto", "system": CANARY, "messages": [{"role": "user", "content": CANARY}]}),
+]
+
+
+async def test_nothing_of_a_request_is_kept_unless_it_is_captured(tmp_path: Path) -> None:
+    recording = Recording(tmp_path)
+    for path, body in BODIES:
+        await recording.send(body, path=PATHS[path])
+    records = recording.records(content=True)
+    assert len(records) == len(BODIES)
+    assert records[-1]["original_model"] == OTHER
+    assert all(record["session_id"] is None for record in records)
+    assert CANARY.encode() not in on_disk(tmp_path)
+
+
+async def test_what_is_captured_is_cut(tmp_path: Path) -> None:
+    recording = Recording(tmp_path, OPEN)
+    await recording.send(chat(text="x" * 100))
+    (record,) = recording.records(content=True)
+    assert (len(record["request_body"]), record["request_truncated"], record["captured"]) == (60, True, True)
+    assert (record["session_id"], record["request_id"]) == (CANARY, "req-1")
+
+
+async def test_a_recorder_that_fails_costs_no_request(tmp_path: Path) -> None:
+    recording = Recording(tmp_path)
+    recording.recorder._clock = lambda: 1 / 0
+    assert isinstance(await recording.send(chat()), Forward)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        YES,
+        LATE,
+        ChoiceAnswer("a", {"a": 0.7, "b": 0.3}, 0.7),
+        ScoreAnswer(1.5, (0.1, 0.3, 0.6), 0.6),
+        SetAnswer(frozenset({"a"}), {"a": 0.7, "b": 0.3}, True),
+        SpanAnswer((Span("PERSON", 1, 4, 0.9),), 0.95),
+    ],
+)
+def test_an_answer_survives(answer: Answer) -> None:
+    assert recorded_answer(orjson.loads(orjson.dumps(answer_record(answer)))) == answer
+
+
+@pytest.mark.parametrize(
+    "reading",
+    [Reading(None, True, 0.5, {"": 3.0}, {"en": 0.5}), Reading(None, None, reason=UnknownReason.NO_TEXT)],
+)
+def test_a_reading_survives(reading: Reading) -> None:
+    assert recorded_reading(orjson.loads(orjson.dumps(reading_record(reading)))) == reading
+
+
+@given(st.floats(0, 1))
+def test_a_probability_survives_exactly(value: float) -> None:
+    assert recorded_answer(json.loads(json.dumps(answer_record(NoulAnswer(value))))) == NoulAnswer(value)
+
+
+class TestRedeciding:
+    async def difference(self, folder: Path, new: str, *answers: Answer, model: str = "auto") -> Difference:
+        recording = Recording(folder)
+        for answer in answers:
+            await recording.send(chat(model), answer)
+        return Redecider(plan_of(new)).difference(recording.records())
+
+    async def test_the_same_configuration_changes_nothing(self, tmp_path: Path) -> None:
+        found = await self.difference(tmp_path, PLAIN, YES, NO, LATE)
+        assert (found.same, found.compared, found.changed) == (3, 3, {})
+
+    async def test_another_threshold(self, tmp_path: Path) -> None:
+        found = await self.difference(tmp_path, PLAIN.replace("gte: 0.7", "gte: 0.95"), YES, NO, YES)
+        assert found.same == 1
+        (change,) = found.as_json()["changed"]
+        assert (change["from"], change["to"], change["count"]) == ("code → coder", "error no_route", 2)
+        assert len(change["examples"]) == 2
+
+    async def test_another_question_needs_the_text(self, tmp_path: Path) -> None:
+        found = await self.difference(tmp_path, PLAIN.replace("Is this code?", "Is it code?"), YES, NO)
+        assert (found.compared, found.undecided.count, found.missing) == (0, 2, {"systemone:is_code": 2})
+
+    async def test_a_question_that_cannot_matter_needs_nothing(self, tmp_path: Path) -> None:
+        asked = "{type: systemone, name: is_code}"
+        never = "{operator: NOT, conditions: [{operator: AND, conditions: []}]}"
+        new = PLAIN.replace("Is this code?", "Is it code?").replace(asked, f"{asked}, {never}")
+        found = await self.difference(tmp_path, new, YES)
+        assert (found.compared, found.undecided.count) == (1, 0)
+
+    async def test_a_renamed_rule_is_the_same_question(self, tmp_path: Path) -> None:
+        found = await self.difference(tmp_path, PLAIN.replace("is_code", "looks_like_code"), YES, NO)
+        assert found.same == 2
+
+    async def test_models_that_are_named_or_gone(self, tmp_path: Path) -> None:
+        assert (await self.difference(tmp_path, PLAIN, YES, model="general")).same == 1
+        (tmp_path / "b").mkdir()
+        new = PLAIN.replace("name: general", "name: gentle").replace("model: general", "model: gentle")
+        (change,) = (await self.difference(tmp_path / "b", new, YES, model="general")).as_json()["changed"]
+        assert change["to"] == "error model_not_found"
+
+    async def test_records_that_are_none(self, tmp_path: Path) -> None:
+        found = await self.difference(tmp_path, PLAIN, YES, model="nobody knows")
+        assert found.unreadable == 1
+        assert Redecider(plan_of()).difference([{}, {"id": "a", "format": 3, "original_model": None}]).unreadable == 2
