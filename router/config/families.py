@@ -40,6 +40,12 @@ SPELLINGS: Final[Mapping[str, str]] = MappingProxyType(
 )
 """Every way to write a family, as a container of rules or as the type of a condition or input."""
 
+LATER: Final = (
+    *("jailbreak", "safety", "pii", "embedding", "embeddings", "kb", "kb_metric", "preference", "preferences"),
+    *("classifier", "classifiers", "reask"),
+)
+"""Spellings of families that the dialect has and this version does not build."""
+
 
 def rule_key(family: str, name: str) -> str:
     """What a rule is known by inside its recipe."""

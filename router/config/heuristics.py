@@ -7,8 +7,9 @@ Source: `reference.md` 4.3.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Final, Literal
 
 from router.questions import Predicate
 
@@ -20,6 +21,64 @@ ConversationSource = Literal[
 ]
 MessageRole = Literal["user", "assistant", "system", "developer", "tool", "non_user"]
 InputModality = Literal["text", "image", "audio", "video"]
+
+LANGUAGES: Final = tuple(
+    [
+        "ar",
+        "bg",
+        "bn",
+        "ca",
+        "cs",
+        "da",
+        "de",
+        "el",
+        "en",
+        "es",
+        "et",
+        "fa",
+        "fi",
+        "fr",
+        "gu",
+        "he",
+        "hi",
+        "hr",
+        "hu",
+        "id",
+        "it",
+        "ja",
+        "kn",
+        "ko",
+        "lt",
+        "lv",
+        "mk",
+        "ml",
+        "mr",
+        "ms",
+        "nl",
+        "no",
+        "pa",
+        "pl",
+        "pt",
+        "ro",
+        "ru",
+        "sk",
+        "sl",
+        "sq",
+        "sr",
+        "sv",
+        "sw",
+        "ta",
+        "te",
+        "th",
+        "tl",
+        "tr",
+        "uk",
+        "ur",
+        "vi",
+        "zh",
+    ]
+)
+"""The languages that are told apart, by ISO 639-1 code: the fewer there are, the surer a short text is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,3 +209,15 @@ HeuristicRule = (
     | InputModalityRule
     | EventRule
 )
+
+
+def highest_value(rule: HeuristicRule) -> float:
+    """The greatest value that a rule can have; the least is 0."""
+    match rule:
+        case LanguageRule() | MetadataRule() | AuthzRule():
+            return 1.0
+        case EventRule():
+            return float(rule.criteria)
+        case StructureRule() | ConversationRule() if rule.feature not in {"count"}:
+            return 1.0
+    return math.inf

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Final
 
+from router.config.expressions import compile_pattern
 from router.config.heuristics import (
     AuthzRule,
     ContextRule,
@@ -27,9 +28,9 @@ from router.config.heuristics import (
 from router.questions import UnknownReason
 from router.signals import similar
 from router.signals.facts import RequestFacts
-from router.signals.languages import Language, language_of
+from router.signals.languages import Language, identifier, language_of
 from router.signals.literals import Found, Literals
-from router.signals.patterns import Patterns, compile_pattern
+from router.signals.patterns import Patterns
 from router.signals.reading import Reading
 from router.signals.scripts import units
 from router.wire.counting import Counts
@@ -76,7 +77,7 @@ class Heuristics:
     __slots__ = ("_literals", "_patterns", "_rules")
 
     def __init__(self, rules: Sequence[HeuristicRule]) -> None:
-        """Raises `patterns.BadPattern` and ValueError for what the loader refuses first."""
+        """Raises `config.expressions.BadPattern` and ValueError for what the loader refuses first."""
         self._literals = Literals()
         self._patterns = Patterns()
         self._rules = tuple((rule.name, self._compile(rule)) for rule in rules)
@@ -215,6 +216,8 @@ def _combined(rule: KeywordRule, hits: int, of: int | None = None) -> Reading:
 
 
 def _language(rule: LanguageRule) -> Evaluate:
+    identifier()  # while the configuration is loaded, not on the first request
+
     def evaluate(seen: Seen) -> Reading:
         found = seen.language
         if found is None:

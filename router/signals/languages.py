@@ -1,17 +1,19 @@
-"""Which language a text is in: py3langid, 97 languages, a naive Bayes model over byte n-grams that ships with it.
+"""Which language a text is in: py3langid, a naive Bayes model over byte n-grams that comes with its package.
 
-Chosen because it is small (numpy and one file of 1 MB), works offline, and gives probabilities; a bounded beginning of
-a text is enough for it, so a long text costs no more than a short one.
+Chosen because it is small (numpy and one file), works offline, and gives probabilities. A bounded beginning of a
+text is enough for it, so a long text costs no more than a short one.
 """
 
 from __future__ import annotations
 
 from functools import cache
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple
 
 from py3langid import langid
 
-SAMPLE: Final = 2048
+from router.config.heuristics import LANGUAGES
+
+SAMPLE: Final = 512
 """How many characters of a text are read."""
 
 
@@ -23,20 +25,17 @@ class Language(NamedTuple):
 
 
 @cache
-def _identifier() -> langid.LanguageIdentifier:
-    return langid.LanguageIdentifier.from_model_file(langid.MODEL_FILE, norm_probs=True)
-
-
-@cache
-def known_languages() -> frozenset[str]:
-    """The ISO 639-1 codes that can be told apart."""
-    return frozenset(_identifier().labels)
+def identifier() -> langid.LanguageIdentifier:
+    """The model, read when the first rule needs it: that takes a second."""
+    loaded = langid.LanguageIdentifier.from_model_file(langid.MODEL_FILE, norm_probs=True)
+    loaded.set_languages(LANGUAGES)
+    return loaded
 
 
 def language_of(text: str) -> Language | None:
-    """The language of a text; None when it holds no letters."""
+    """The language of a text; None when it begins without letters."""
     sample = text[:SAMPLE]
     if not any(character.isalpha() for character in sample):
         return None
-    code, probability = _identifier().classify(sample)
-    return Language(code, min(max(float(cast(float, probability)), 0.0), 1.0))
+    code, probability = identifier().classify(sample)
+    return Language(str(code), min(max(float(probability), 0.0), 1.0))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Final
 
-from router.config.heuristics import AuthzRule, EventRule, HeuristicRule, LanguageRule, MetadataRule
+from router.config.heuristics import EventRule, HeuristicRule, LanguageRule, highest_value
 from router.config.plan import QuestionRule
 from router.questions import QuestionType
 from router.signals.reading import Measure, highest_level
@@ -33,12 +32,5 @@ def trait_of(rule: QuestionRule | HeuristicRule) -> Trait:
         if kind is QuestionType.SCORE:
             return Trait(False, None, highest_level(rule.question))
         return Trait(kind in _LABELLED, Measure.PROBABILITY, 1.0)
-    match rule:
-        case LanguageRule():
-            return Trait(False, Measure.PROBABILITY, 1.0)
-        case EventRule():
-            return Trait(False, Measure.SHARE, float(rule.criteria))
-        case MetadataRule() | AuthzRule():
-            return Trait(False, None, 1.0)
-        case _:
-            return Trait(False, None, math.inf)
+    measure = Measure.PROBABILITY if isinstance(rule, LanguageRule) else None
+    return Trait(False, Measure.SHARE if isinstance(rule, EventRule) else measure, highest_value(rule))

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from router.config.document import Block, Document, Items
 from router.config.model.base import Model
-from router.config.model.signals import Bounds
+from router.config.model.bounds import Bounds
 from router.config.plan import KeySource
 from router.config.problems import Path, nearest
 from router.config.scalars import NULL
@@ -169,3 +169,9 @@ def _declared(value: Any, path: tuple[str | int, ...]) -> Iterator[str | None]:
     for item in value if isinstance(value, Items) else (None,):
         name = item.get("name") if isinstance(item, Block) else None
         yield name if isinstance(name, str) else None
+
+
+def deprecated(context: Context, path: Path, *, key: bool = False) -> None:
+    """Warn about the older name of the systemone family."""
+    hint = "write systemone; `pointsman config migrate` does it"
+    context.warn(path, '"decision" is the older name of "systemone"', hint, key=key)

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Literal
-
-from router.config.compiler.context import ANY_NUMBER, Context, Names
-from router.config.compiler.questions import Asked
-from router.config.compiler.rules import check_label, deprecated
+from router.config.compiler.context import ANY_NUMBER, Context, Names, deprecated
+from router.config.compiler.rules import check_label
+from router.config.compiler.signals import Signals
+from router.config.families import PROJECTION, SPELLINGS, rule_key
 from router.config.model import projections as dialect
-from router.config.plan import BandMapping, Output, Score, ScoreInput, ValueSource
-from router.questions import Predicate, QuestionType
+from router.config.plan import BandMapping, Output, Partition, Score, ScoreInput, ValueSource
+from router.questions import Predicate
 
 DEFAULT_SLOPE = 12.0
-_SOURCES: Mapping[str, tuple[ValueSource, ...]] = {
-    "systemone": ("binary", "confidence", "raw"),
-    "projection": ("score", "confidence"),
-}
+PARTITIONED = "domain"
+"""The family whose rules can compete."""
+_OF_RULES: tuple[ValueSource, ...] = ("binary", "confidence", "raw")
+_OF_PROJECTIONS: tuple[ValueSource, ...] = ("score", "confidence")
 
 
 class Projections:
     """The compiler of one recipe's projections. `outputs` maps an output's name to its mapping's."""
 
-    def __init__(self, context: Context, signals: Names[Asked], section: dialect.Projections | None) -> None:
+    def __init__(self, context: Context, signals: Signals, section: dialect.Projections | None) -> None:
         self.context = context
         self.signals = signals
         self.read: set[str] = set()
@@ -56,6 +54,44 @@ class Projections:
         bands.sort(key=lambda mapping: places.get(mapping.source, 0))
         return tuple(score for score in ordered if score), tuple(bands)
 
+    def partitions(self) -> tuple[Partition, ...]:
+        """The partitions, each of declared rules of one family; what is wrong is reported and left out."""
+        names: Names[Partition] = Names("partition")
+        taken: dict[str, str] = {}
+        for partition in self.declared.partitions if self.declared else ():
+            resolved = self._partition(partition, taken)
+            names.declare(self.context, partition.at("name"), partition.name, resolved)
+        return tuple(names.known.values())
+
+    def _partition(self, partition: dialect.Partition, taken: dict[str, str]) -> Partition | None:
+        context = self.context
+        before = len(context.document.problems)
+        members: list[str] = []
+        for index, name in enumerate(partition.members):
+            path = partition.at_item("members", index)
+            asked = self.signals.names(PARTITIONED).find(context, name, path)
+            if asked is None:
+                continue
+            if asked.needs_label:
+                hint = "give the rule mmlu_categories, or a threshold"
+                context.error(path, f"{context.shown(name, path)} always matches, so it cannot compete", hint)
+            if (other := taken.setdefault(asked.rule.name, partition.name)) != partition.name or name in members:
+                context.error(path, f"{context.shown(name, path)} already is a member of {context.shown(other)}")
+            members.append(name)
+        if partition.default not in partition.members and not context.is_cut(partition.at("members")):
+            context.error(partition.at("default"), "must be one of the members")
+        soft = partition.semantics == "softmax_exclusive"
+        if soft and partition.temperature is None and not context.is_cut(partition.at("temperature")):
+            context.error(partition.at(), "softmax_exclusive needs a temperature", "for example 0.1", key=True)
+        if not soft and partition.temperature is not None:
+            hint = "it belongs to semantics: softmax_exclusive"
+            context.error(partition.at("temperature"), "temperature has no effect with exclusive", hint, key=True)
+        keys = tuple(rule_key(PARTITIONED, name) for name in partition.members)
+        errors = any(problem.severity == "error" for problem in context.document.problems[before:])
+        whole = len(members) == len(partition.members) and not errors
+        default = rule_key(PARTITIONED, partition.default)
+        return Partition(partition.name, keys, default, partition.temperature) if whole else None
+
     def _score(self, score: dialect.Score) -> Score | None:
         inputs = [self._input(term) for term in score.inputs]
         whole = tuple(term for term in inputs if term is not None)
@@ -65,8 +101,8 @@ class Projections:
         context = self.context
         if term.type == "decision":
             deprecated(context, term.at("type"))
-        family: Literal["systemone", "projection"] = "projection" if term.type == "projection" else "systemone"
-        allowed = _SOURCES[family]
+        family = PROJECTION if term.type == PROJECTION else SPELLINGS[term.type]
+        allowed = _OF_PROJECTIONS if family == PROJECTION else _OF_RULES
         source = term.value_source or allowed[0]
         if source not in allowed:
             message = f"{context.shown(source)} cannot be read from a {family} input"
@@ -76,7 +112,7 @@ class Projections:
             if term.has(key) and source != "binary":
                 hint = "it belongs to value_source: binary"
                 context.error(term.at(key), f"{key} has no effect with value_source: {source}", hint, key=True)
-        found = self._projection(term, source) if family == "projection" else self._signal(term, source)
+        found = self._projection(term, source) if family == PROJECTION else self._signal(family, term, source)
         if found is None:
             return None
         match, miss = (1.0 if term.match is None else term.match), (0.0 if term.miss is None else term.miss)
@@ -95,21 +131,20 @@ class Projections:
             found = self.outputs.find(self.context, term.name, path)
         return (term.name, None) if found is not None else None
 
-    def _signal(self, term: dialect.Input, source: ValueSource) -> tuple[str, str | None] | None:
+    def _signal(self, family: str, term: dialect.Input, source: ValueSource) -> tuple[str, str | None] | None:
         path = term.at("name")
         name, colon, label = term.name.partition(":")
-        self.read.add(name)
-        asked = self.signals.find(self.context, name, path)
+        self.read.add(rule_key(family, name))
+        asked = self.signals.names(family).find(self.context, name, path)
         if asked is None:
             return None
         if colon and not check_label(self.context, asked, label, path):
             return None
-        bare = not colon and asked.rule.predicate is None
-        if asked.type is QuestionType.CHOICE and bare and source != "raw":
+        if not colon and asked.needs_label and source != "raw":
             hint = f"write name: {name}:LABEL, or value_source: raw"
             self.context.error(path, f"a choice has no match without a label for value_source: {source}", hint)
             return None
-        return name, label if colon else None
+        return asked.rule.name, label if colon else None
 
     def _mapping(self, mapping: dialect.Mapping) -> BandMapping | None:
         context = self.context
@@ -159,7 +194,7 @@ class Projections:
 
     def _reads(self, term: dialect.Input) -> str | None:
         """The score that an input depends on, directly or through a mapping's output."""
-        if term.type != "projection":
+        if term.type != PROJECTION:
             return None
         if term.value_source in (None, "score"):
             return term.name

@@ -109,6 +109,7 @@ def compile_listeners(context: Context, listeners: list[written_listeners.Listen
             port=listener.port,
             idle_timeout_s=_seconds(listener.timeout),
             refuse_unknown_paths=listener.unknown_paths == "refuse",
+            trusted_peers=_trusted(context, listener),
         )
         names.declare(context, listener.at("name"), listener.name, resolved)
         where = (listener.address, listener.port)
@@ -121,6 +122,18 @@ def compile_listeners(context: Context, listeners: list[written_listeners.Listen
     if not listeners and not context.is_cut(("listeners",)):
         context.warn(("listeners",), "no listener: Envoy has nowhere to take requests", "add name, address and port")
     return tuple(names.known.values())
+
+
+def _trusted(context: Context, listener: written_listeners.Listener) -> tuple[str, ...]:
+    identity = listener.identity
+    if identity is None:
+        return ()
+    if identity.trust_headers and not identity.trusted_peers and not context.is_cut(identity.at("trusted_peers")):
+        hint = "name the proxies that authenticate; a client could write the headers itself"
+        context.error(identity.at(), "trust_headers needs trusted_peers", hint, key=True)
+    if identity.trusted_peers and not identity.trust_headers and not context.is_cut(identity.at("trust_headers")):
+        context.warn(identity.at("trusted_peers"), "has no effect without trust_headers: true", key=True)
+    return tuple(identity.trusted_peers) if identity.trust_headers else ()
 
 
 def _seconds(text: str) -> float:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from router.config.compiler.catalogue import Catalogue
 from router.config.compiler.context import PROBABILITY, Context
+from router.config.heuristics import HeuristicRule
 from router.config.model import signals as dialect
 from router.config.plan import Deployment, QuestionRule, StateKind
+from router.config.presets import public_presets
 from router.config.problems import nearest
 from router.questions import Capabilities, Option, Predicate, Question, QuestionType, SpanHead
 
@@ -18,29 +20,40 @@ LABELLED = frozenset({QuestionType.CHOICE, QuestionType.SET, QuestionType.SPAN})
 _THRESHOLDED = frozenset({QuestionType.SET, QuestionType.SPAN})
 _MOST_LEVELS = 10
 
-PUBLIC_PRESETS = {
-    **dict.fromkeys(("jailbreak", "safety", "fact_check", "answer_check", "refusal"), QuestionType.NOUL),
-    **dict.fromkeys(("same_request", "relevance", "tool_need"), QuestionType.NOUL),
-    **dict.fromkeys(("domains", "complexity", "modality", "user_feedback", "turn_relation"), QuestionType.CHOICE),
+_PAIRED = {
+    **dict.fromkeys(("answer_check", "refusal", "same_request", "relevance", "tool_need"), QuestionType.NOUL),
     "tool_rank": QuestionType.CHOICE,
-    "hazard": QuestionType.SET,
-    "pii": QuestionType.SPAN,
 }
-"""Types of the well-known presets, for a model that nobody has described yet."""
+
+
+def preset_types() -> dict[str, QuestionType]:
+    """Types of the well-known presets, for a model that nobody has described yet."""
+    return {**{name: question.type for name, question in public_presets().items()}, **_PAIRED}
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A rule that can be asked, with what its conditions may say about it. `labels` is None when nobody knows them."""
+    """A signal rule that can be read, with what its conditions may say about it.
 
-    rule: QuestionRule
+    `labels` is None when nobody knows them. `limits` are the least and the greatest value that it can have.
+    """
+
+    rule: QuestionRule | HeuristicRule
     labels: tuple[str, ...] | None
     limits: tuple[float, float]
 
     @property
-    def type(self) -> QuestionType:
-        """The type of the question."""
-        return self.rule.question.type
+    def type(self) -> QuestionType | None:
+        """The type of the question; None for a rule that the router computes by itself."""
+        return self.rule.question.type if isinstance(self.rule, QuestionRule) else None
+
+    @property
+    def needs_label(self) -> bool:
+        """Whether a condition says nothing without a label: a choice always chooses something."""
+        rule = self.rule
+        if not isinstance(rule, QuestionRule) or rule.question.type is not QuestionType.CHOICE:
+            return False
+        return rule.predicate is None and rule.labels is None
 
 
 class Questions:
@@ -91,8 +104,10 @@ class Questions:
             return None
         path = rule.at("preset")
         capabilities = deployment.capabilities
-        known = PUBLIC_PRESETS if capabilities is None else capabilities.presets
+        known = preset_types() if capabilities is None else capabilities.presets
         kind = known.get(rule.preset)
+        if kind is None and capabilities is not None and (public := self._public(rule, capabilities)) is not None:
+            return public
         if kind is None:
             shown = self.context.shown(rule.preset, path)
             guess = nearest(rule.preset, known)
@@ -105,47 +120,27 @@ class Questions:
             return None
         return Question(type=kind, preset=rule.preset, threshold=rule.threshold, head=_head(rule.head))
 
+    def _public(self, rule: dialect.SystemoneRule, can: Capabilities) -> Question | None:
+        """The public text of a preset that the model lacks and can be asked."""
+        public = public_presets().get(rule.preset or "")
+        if public is None or not answers(can, public.type):
+            return None
+        return replace(public, threshold=rule.threshold, head=_head(rule.head))
+
     def _free(self, rule: dialect.SystemoneRule) -> Question | None:
         question = rule.question
         if question is None:
             return None
-        options = self._options(question)
-        if isinstance(question, dialect.NoulQuestion) and question.instructions is None and not options:
-            if not self.context.is_cut(question.at()):
-                hint = "add instructions, or say in criteria what yes and no mean"
-                self.context.error(question.at(), "a noul question needs something to ask", hint, key=True)
+        asked = free_question(self.context, question)
+        if asked is None:
             return None
         threshold = getattr(question, "threshold", None)
         head = getattr(question, "head", None)
-        return Question(
-            type=QuestionType(question.type),
-            instructions=question.instructions,
-            options=options,
+        return replace(
+            asked,
             threshold=rule.threshold if threshold is None else threshold,
             head=_head(rule.head if head is None else head),
         )
-
-    def _options(self, question: dialect.Question) -> tuple[Option, ...]:
-        match question:
-            case dialect.NoulQuestion(criteria=criteria):
-                sides = (("true", criteria.true), ("false", criteria.false)) if criteria else ()
-                return tuple(Option(key, text) for key, text in sides if text is not None)
-            case dialect.ScoreQuestion(levels=levels):
-                self._unique(levels, [question.at_item("levels", index) for index in range(len(levels))], "level")
-                return tuple(Option(str(index), text) for index, text in enumerate(levels))
-            case dialect.ChoiceQuestion(choices=texts):
-                what = "choice"
-            case _:
-                texts, what = question.labels, "label"
-        self._unique([text.key for text in texts], [text.at("key") for text in texts], what)
-        return tuple(Option(text.key, text.description) for text in texts)
-
-    def _unique(self, keys: Sequence[str], paths: Sequence[tuple[str | int, ...]], what: str) -> None:
-        seen: set[str] = set()
-        for key, path in zip(keys, paths, strict=True):
-            if key in seen:
-                self.context.error(path, f"duplicate {what} {self.context.shown(key, path)}")
-            seen.add(key)
 
     def _check_capability(
         self, rule: dialect.SystemoneRule, question: Question, deployment: Deployment | None, can: Capabilities
@@ -180,9 +175,7 @@ class Questions:
             self.context.error(rule.at("head"), f"head is for span questions, not for {what}", "remove it", key=True)
 
     def _labels(self, question: Question, capabilities: Capabilities | None) -> tuple[str, ...] | None:
-        if question.preset is None:
-            return tuple(option.key for option in question.options)
-        return capabilities.preset_labels.get(question.preset) if capabilities else None
+        return labels_of(question, capabilities)
 
     def _predicate(
         self, rule: dialect.SystemoneRule, question: Question, limits: tuple[float, float]
@@ -193,6 +186,54 @@ class Questions:
             hint = f"add, for example, predicate: {{gte: {limits[1] / 2:g}}}"
             self.context.error(rule.at(), "a score rule needs a predicate", hint, key=True)
         return NOUL_DEFAULT if question.type is QuestionType.NOUL else None
+
+
+def free_question(context: Context, question: dialect.Question) -> Question | None:
+    """A question in the operator's words, without threshold and head; None after reporting that it asks nothing."""
+    options = _options(context, question)
+    if isinstance(question, dialect.NoulQuestion) and question.instructions is None and not options:
+        if not context.is_cut(question.at()):
+            hint = "add instructions, or say in criteria what yes and no mean"
+            context.error(question.at(), "a noul question needs something to ask", hint, key=True)
+        return None
+    return Question(type=QuestionType(question.type), instructions=question.instructions, options=options)
+
+
+def _options(context: Context, question: dialect.Question) -> tuple[Option, ...]:
+    match question:
+        case dialect.NoulQuestion(criteria=criteria):
+            sides = (("true", criteria.true), ("false", criteria.false)) if criteria else ()
+            return tuple(Option(key, text) for key, text in sides if text is not None)
+        case dialect.ScoreQuestion(levels=levels):
+            _unique(context, levels, [question.at_item("levels", index) for index in range(len(levels))], "level")
+            return tuple(Option(str(index), text) for index, text in enumerate(levels))
+        case dialect.ChoiceQuestion(choices=texts):
+            what = "choice"
+        case _:
+            texts, what = question.labels, "label"
+    _unique(context, [text.key for text in texts], [text.at("key") for text in texts], what)
+    return tuple(Option(text.key, text.description) for text in texts)
+
+
+def _unique(context: Context, keys: Sequence[str], paths: Sequence[tuple[str | int, ...]], what: str) -> None:
+    seen: set[str] = set()
+    for key, path in zip(keys, paths, strict=True):
+        if key in seen:
+            context.error(path, f"duplicate {what} {context.shown(key, path)}")
+        seen.add(key)
+
+
+def answers(can: Capabilities, kind: QuestionType) -> bool:
+    """Whether a model can be asked a free question of a type. A set may be put together from yes/no questions."""
+    return kind in can.question_types or (kind is QuestionType.SET and QuestionType.NOUL in can.question_types)
+
+
+def labels_of(question: Question, can: Capabilities | None) -> tuple[str, ...] | None:
+    """The labels that an answer can hold, of a model's own preset or of a text; None when nobody knows them."""
+    own = question.preset is not None and (can is None or question.preset in can.presets)
+    if own and can is not None:
+        return can.preset_labels.get(question.preset or "")
+    return None if own and not question.options else tuple(option.key for option in question.options)
 
 
 def _head(head: str | None) -> SpanHead | None:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from router.config.actions import Actions
 from router.config.compiler.actions import compile_actions
 from router.config.compiler.catalogue import Catalogue
 from router.config.compiler.context import Context, Names
 from router.config.compiler.projections import Projections
-from router.config.compiler.questions import Asked, Questions
-from router.config.compiler.rules import Rules, deprecated
+from router.config.compiler.questions import Questions
+from router.config.compiler.rules import Rules
+from router.config.compiler.signals import Signals
 from router.config.model import decisions as dialect
 from router.config.model.recipes import Recipe as WrittenRecipe
-from router.config.model.signals import SystemoneRule
-from router.config.plan import ApiFormat, Decision, ModelRef, ProviderModel, Recipe
+from router.config.plan import ApiFormat, Decision, ModelRef, Partition, ProviderModel, Recipe
 
 
 class Recipes:
@@ -30,7 +28,7 @@ class Recipes:
 
     def compile(self, recipe: WrittenRecipe) -> Recipe:
         """The recipe resolved; what is wrong with it is reported and left out."""
-        signals, written = self._signals(recipe)
+        signals = Signals(self.context, self.questions, recipe)
         projections = Projections(self.context, signals, recipe.projections)
         projections.score_names.foresee(self.context, *recipe.at("projections", "scores"))
         self._foresee_outputs(recipe, projections.outputs)
@@ -40,28 +38,15 @@ class Recipes:
             resolved = self._decision(decision, order, rules)
             names.declare(self.context, decision.at("name"), decision.name, resolved)
         scores, mappings = projections.compile()
+        partitions = projections.partitions()
         self._check_decisions(recipe)
-        read = rules.read | projections.read
-        self._warn_unread(written, read)
+        read = _with_rivals(rules.read | projections.read, partitions)
+        signals.warn_unread(read)
         decisions = tuple(names.known.values())
         self._check_formats(decisions, recipe)
-        asked = tuple(rule.rule for name, rule in signals.known.items() if name in read)
-        return Recipe(recipe.name, recipe.strategy, asked, scores, mappings, decisions)
-
-    def _signals(self, recipe: WrittenRecipe) -> tuple[Names[Asked], list[SystemoneRule]]:
-        """The recipe's signal rules, of both spellings of the family, in the order of the document."""
-        names: Names[Asked] = Names("systemone rule")
-        for family in ("systemone", "decision"):
-            names.foresee(self.context, *recipe.at("signals", family))
-        written: list[SystemoneRule] = []
-        if recipe.signals is not None:
-            for family in (key for key in recipe.signals._block if key in ("systemone", "decision")):
-                if family == "decision":
-                    deprecated(self.context, recipe.signals.at(family), key=True)
-                written.extend(getattr(recipe.signals, family))
-        for rule in written:
-            names.declare(self.context, rule.at("name"), rule.name, self.questions.compile(rule))
-        return names, written
+        questions, heuristics = signals.only(read)
+        competing = tuple(one for one in partitions if not read.isdisjoint(one.members))
+        return Recipe(recipe.name, recipe.strategy, questions, scores, mappings, decisions, heuristics, competing)
 
     def _foresee_outputs(self, recipe: WrittenRecipe, outputs: Names[str]) -> None:
         path = recipe.at("projections", "mappings")
@@ -115,12 +100,6 @@ class Recipes:
                         decision.at("rules"), f"never selected: {shown} matches every request first", key=True
                     )
 
-    def _warn_unread(self, written: Iterable[SystemoneRule], read: set[str]) -> None:
-        for rule in written:
-            if rule.name not in read:
-                message = f"no decision or projection reads {self.context.shown(rule.name, rule.at('name'))}"
-                self.context.warn(rule.at("name"), message, "it is never asked")
-
     def _check_formats(self, decisions: tuple[Decision, ...], recipe: WrittenRecipe) -> None:
         """Every decision must leave a client format that the recipe can serve whatever is decided."""
         by_order = dict(enumerate(recipe.decisions))
@@ -143,6 +122,11 @@ class Recipes:
                 names = " or ".join(sorted(left))
                 first = f"what stands before it leaves {names}"
             served = left
+
+
+def _with_rivals(read: set[str], partitions: tuple[Partition, ...]) -> set[str]:
+    """What is read, with the rules that compete with it: who wins depends on them."""
+    return read.union(*(one.members for one in partitions if not read.isdisjoint(one.members)))
 
 
 def _catches_all(decision: dialect.Decision) -> bool:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from router.config.compiler.context import Context, Names
+from router.config.compiler.context import Context, Names, deprecated
 from router.config.compiler.questions import LABELLED, Asked
+from router.config.compiler.signals import Signals
+from router.config.families import PROJECTION, SPELLINGS, rule_key, written_name
 from router.config.model import decisions as dialect
 from router.config.plan import Leaf, Node, Operator, Rule
 from router.config.problems import Path, nearest
-from router.questions import Predicate, QuestionType
+from router.questions import Predicate
 
 
 class Rules:
-    """The compiler of one recipe's rule trees. `read` collects the names of the signal rules that they read."""
+    """The compiler of one recipe's rule trees. `read` collects the keys of the signal rules that they read."""
 
-    def __init__(self, context: Context, signals: Names[Asked], outputs: Names[str], elsewhere: dict[str, str]) -> None:
+    def __init__(self, context: Context, signals: Signals, outputs: Names[str], elsewhere: dict[str, str]) -> None:
         self.context = context
         self.signals = signals
         self.outputs = outputs
@@ -58,11 +60,12 @@ class Rules:
     def _leaf(self, leaf: dialect.LeafRule) -> Leaf | None:
         if leaf.type == "decision":
             deprecated(self.context, leaf.at("type"))
-        if leaf.type == "projection":
+        if leaf.type == PROJECTION:
             return self._projection(leaf)
-        self.read.add(leaf.name)
+        family = SPELLINGS[leaf.type]
+        self.read.add(rule_key(family, leaf.name))
         path = leaf.at("name")
-        asked = find_rule(self.context, self.signals, leaf.name, path)
+        asked = find_rule(self.context, self.signals.names(family), leaf.name, path)
         if asked is None:
             return None
         good = leaf.label is None or check_label(self.context, asked, leaf.label, leaf.at("label"))
@@ -70,12 +73,12 @@ class Rules:
         if leaf.predicate is not None:
             predicate = self.context.predicate(leaf.predicate, asked.limits)
             good = good and predicate is not None
-        bare = leaf.label is None and leaf.predicate is None and asked.rule.predicate is None
-        if asked.type is QuestionType.CHOICE and bare and not self.context.is_cut(leaf.at()):
+        bare = leaf.label is None and leaf.predicate is None
+        if bare and asked.needs_label and not self.context.is_cut(leaf.at()):
             hint = f"add label: {asked.labels[0]}" if asked.labels else "add a label"
             self.context.error(leaf.at(), "a condition on a choice needs a label, or a predicate somewhere", hint)
             good = False
-        return Leaf("systemone", leaf.name, leaf.label, predicate, leaf.on_error) if good else None
+        return Leaf(family, asked.rule.name, leaf.label, predicate, leaf.on_error) if good else None
 
     def _projection(self, leaf: dialect.LeafRule) -> Leaf | None:
         good = True
@@ -106,17 +109,12 @@ def find_rule(context: Context, signals: Names[Asked], name: str, path: Path) ->
 def check_label(context: Context, asked: Asked, label: str, path: Path) -> bool:
     """Whether a label can occur in the answer; reports why not."""
     if asked.type not in LABELLED:
-        context.error(path, f"a {asked.type} question has no labels", "remove the label")
+        what = f"a {asked.type} question" if asked.type else "a rule that asks no model"
+        context.error(path, f"{what} has no labels", "remove the label")
         return False
     if asked.labels is None or label in asked.labels or context.is_unset(path):
         return True
     guess = nearest(label, asked.labels)
     hint = f"did you mean {context.shown(guess)}?" if guess else f"it has: {', '.join(asked.labels)}"
-    context.error(path, f"{asked.rule.name} has no label {context.shown(label, path)}", hint)
+    context.error(path, f"{written_name(asked.rule.name)} has no label {context.shown(label, path)}", hint)
     return False
-
-
-def deprecated(context: Context, path: Path, *, key: bool = False) -> None:
-    """Warn about the older name of the systemone family."""
-    hint = "write systemone; `pointsman config migrate` does it"
-    context.warn(path, '"decision" is the older name of "systemone"', hint, key=key)

@@ -6,10 +6,11 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Discriminator, Field, Tag
 
+from router.config.families import LATER
 from router.config.model.base import Model, Name, NotYet, Text, soon
+from router.config.model.bounds import Bounds
 from router.config.model.plugins import Plugin
-from router.config.model.projections import OTHER_FAMILIES
-from router.config.model.signals import Bounds
+from router.config.model.projections import Source
 
 OnUnknown = Literal["match", "no_match", "fail_request"]
 OTHER_ALGORITHMS = (
@@ -25,13 +26,11 @@ OTHER_ALGORITHMS = (
 
 
 class LeafRule(Model):
-    """A condition on a systemone rule or on a projection's output."""
+    """A condition on a signal rule or on a projection's output."""
 
-    type: Annotated[Literal["systemone", "decision", "projection"], soon(*OTHER_FAMILIES)] = Field(
-        description="What the condition reads."
-    )
+    type: Annotated[Source, soon(*LATER)] = Field(description="What the condition reads: a family, or projection.")
     name: Text = Field(description="The rule, or the output of a mapping.")
-    label: Text | None = Field(None, description="Option or label of a choice, set or span question.")
+    label: Text | None = Field(None, description="Option or label of a rule that has some.")
     predicate: Bounds | None = Field(None, description="Replaces the rule's predicate for this condition.")
     on_error: Literal["match", "no_match"] | None = Field(
         None, description="What the condition is when its answer is unknown; if absent, it stays unknown."

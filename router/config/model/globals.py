@@ -6,9 +6,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from router.config.model.base import Address, Model, Name, NotYet, Port, Text, pattern, soon
+from router.config.model.base import Address, Key, Model, Name, NotYet, Port, Text, pattern, soon
 from router.config.model.providers import EnvName
 from router.config.model.services import ManagementApi, RouterReplay
+from router.config.model.signals import Question
 
 MIB = 1024 * 1024
 
@@ -123,6 +124,9 @@ class Deployment(Model):
     )
     model: Text | None = Field(None, description="Name of a remote API's model.")
     auth: DeploymentAuth | None = Field(None, description="The key that the endpoint wants, sent as a bearer token.")
+    presets: dict[Key, Question] = Field(
+        default_factory=dict, description="Your own text of well-known questions, by preset name."
+    )
     device: Device | None = Field(None, description="Where an artifact runs: auto (default), cpu or cuda:N.")
     timeout_ms: Annotated[int, Field(ge=1, le=60_000)] | None = Field(
         None, description="Bounds one attempt of a call; also the default of its rules' timeout_ms."

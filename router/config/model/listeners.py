@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import ipaddress
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
-from router.config.model.base import Address, Model, Name, NotYet, Port, pattern
+from router.config.model.base import Address, Model, Name, NotYet, Port, pattern, wrong
 
 Duration = Annotated[str, pattern(r"\d+(\.\d+)?(ms|s|m|h)", "a duration such as 500ms, 300s, 5m or 1h")]
+
+
+def _network(value: Any) -> Any:
+    if isinstance(value, str) and "${" not in value:
+        try:
+            return str(ipaddress.ip_network(value))
+        except ValueError:
+            raise wrong("must be an address or a network, such as 10.0.0.7 or 10.0.0.0/8") from None
+    return value
+
+
+class Identity(Model):
+    """Whose word is taken for who asks (`x-authz-user-id`, `x-authz-user-groups`)."""
+
+    trust_headers: bool = Field(False, description="Take the identity headers of `trusted_peers`; drop all others'.")
+    trusted_peers: list[Annotated[str, BeforeValidator(_network)]] = Field(
+        default_factory=list, description="Addresses and networks of the proxies that authenticate."
+    )
 
 
 class Listener(Model):
@@ -24,6 +43,6 @@ class Listener(Model):
     api_keys: NotYet = None
     models: NotYet = None
     apis: NotYet = None
-    identity: NotYet = None
+    identity: Identity | None = Field(None, description="Who may say who asks; nobody if absent.")
     tls: NotYet = None
     debug: NotYet = None

@@ -6,23 +6,43 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from router.config.families import LATER
 from router.config.model.base import Model, Name, NotYet, Text, soon
-from router.config.model.signals import Bounds
+from router.config.model.bounds import Bounds
 
-OTHER_FAMILIES = (
-    *("domain", "complexity", "modality", "fact_check", "user_feedback", "user_feedbacks", "turn_relation"),
-    *("jailbreak", "safety", "pii", "keyword", "keywords", "language", "context", "structure", "conversation"),
-    *("metadata", "authz", "event", "events", "embedding", "embeddings", "kb", "kb_metric", "preference"),
-    *("preferences", "classifier", "input_modality", "domains", "reask"),
-)
+Source = Literal[
+    "projection",
+    "systemone",
+    "decision",
+    "domain",
+    "domains",
+    "complexity",
+    "modality",
+    "fact_check",
+    "user_feedback",
+    "user_feedbacks",
+    "turn_relation",
+    "keyword",
+    "keywords",
+    "language",
+    "languages",
+    "context",
+    "structure",
+    "conversation",
+    "metadata",
+    "authz",
+    "role_bindings",
+    "input_modality",
+    "event",
+    "events",
+]
+"""What a condition or input can read: a family of rules in any spelling, or a projection."""
 
 
 class Input(Model):
     """One term of a weighted sum."""
 
-    type: Annotated[Literal["systemone", "decision", "projection"], soon(*OTHER_FAMILIES)] = Field(
-        description="What is read: a systemone rule, or another projection."
-    )
+    type: Annotated[Source, soon(*LATER)] = Field(description="What is read: a family of rules, or projection.")
     name: Text = Field(description="A rule, `rule:label`, another score, or a mapping's output.")
     weight: float = Field(description="Factor of this term.")
     value_source: Literal["binary", "confidence", "raw", "score"] | None = Field(
@@ -71,9 +91,22 @@ class Mapping(Model):
     outputs: list[Output] = Field(min_length=1, description="The bands.")
 
 
+class Partition(Model):
+    """Rules of one family of which at most one matches: the surest, or the default when none does."""
+
+    name: Name = Field(description="Unique among the recipe's partitions.")
+    description: str | None = Field(None, description="For people.")
+    semantics: Literal["exclusive", "softmax_exclusive"] = Field(
+        "exclusive", description="softmax_exclusive: the winner's confidence becomes its softmax among the matches."
+    )
+    temperature: float | None = Field(None, gt=0, description="For softmax_exclusive: above 0.")
+    members: Annotated[list[Text], Field(min_length=1)] = Field(description="Names of `domains` rules.")
+    default: Text = Field(description="The member that matches when none does.")
+
+
 class Projections(Model):
-    """Scores and the bands made of them."""
+    """Winners among rules, scores, and the bands made of them."""
 
     scores: list[Score] = Field(default_factory=list, description="Weighted sums over signals.")
     mappings: list[Mapping] = Field(default_factory=list, description="Bands of scores.")
-    partitions: NotYet = None
+    partitions: list[Partition] = Field(default_factory=list, description="Rules of which at most one matches.")

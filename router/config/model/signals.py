@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from router.config.model import heuristics, learned
 from router.config.model.base import Key, Model, Name, NotYet, RuleName, Text, pattern, soon
+from router.config.model.bounds import Bounds, Probability
 
-
-class Bounds(Model):
-    """Bounds on a number; all that are written must hold."""
-
-    gt: float | None = Field(None, description="Greater than.")
-    gte: float | None = Field(None, description="Greater than or equal.")
-    lt: float | None = Field(None, description="Less than.")
-    lte: float | None = Field(None, description="Less than or equal.")
-
-
-Probability = Annotated[float, Field(ge=0, le=1)]
 Head = Literal["router", "broad"]
 
 
@@ -113,6 +104,10 @@ class SystemoneRule(Model):
     on_unknown: NotYet = None
 
 
+def _rules(description: str) -> Any:
+    return Field(default_factory=list, description=description)
+
+
 class Signals(Model):
     """Signal rules by family."""
 
@@ -122,26 +117,32 @@ class Signals(Model):
         description="Older name of `systemone`.",
         json_schema_extra={"deprecated": True},
     )
-    domains: NotYet = None
-    complexity: NotYet = None
-    modality: NotYet = None
-    fact_check: NotYet = None
-    user_feedbacks: NotYet = None
-    turn_relation: NotYet = None
+    domains: list[learned.DomainRule] = _rules("What the request is about.")
+    domain: list[learned.DomainRule] = _rules("Another spelling of `domains`.")
+    complexity: list[learned.LearnedRule] = _rules("How hard the request is.")
+    modality: list[learned.LearnedRule] = _rules("What kind of output is wanted.")
+    fact_check: list[learned.LearnedRule] = _rules("Whether an answer depends on facts that should be checked.")
+    user_feedbacks: list[learned.LearnedRule] = _rules("How the user takes the answer before.")
+    user_feedback: list[learned.LearnedRule] = _rules("Another spelling of `user_feedbacks`.")
+    turn_relation: list[learned.LearnedRule] = _rules("How the current turn relates to the ones before.")
+    keywords: list[heuristics.KeywordRule] = _rules("Words and phrases in the current user turn.")
+    keyword: list[heuristics.KeywordRule] = _rules("Another spelling of `keywords`.")
+    language: list[heuristics.LanguageRule] = _rules("The language of the current user turn.")
+    languages: list[heuristics.LanguageRule] = _rules("Another spelling of `language`.")
+    context: list[heuristics.ContextRule] = _rules("How many tokens the whole request needs.")
+    structure: list[heuristics.StructureRule] = _rules("How the current user turn is written.")
+    conversation: list[heuristics.ConversationRule] = _rules("The shape of the conversation.")
+    metadata: list[heuristics.MetadataRule] = _rules("What the client says in `metadata`.")
+    role_bindings: list[heuristics.RoleBinding] = _rules("Who asks, by the word of a trusted peer.")
+    authz: list[heuristics.RoleBinding] = _rules("Another spelling of `role_bindings`.")
+    input_modality: list[heuristics.InputModalityRule] = _rules("Which kinds of content the user's messages hold.")
+    events: list[heuristics.EventRule] = _rules("Words of machine-made events.")
+    event: list[heuristics.EventRule] = _rules("Another spelling of `events`.")
     jailbreak: NotYet = None
     safety: NotYet = None
     pii: NotYet = None
-    keywords: NotYet = None
-    language: NotYet = None
-    context: NotYet = None
-    structure: NotYet = None
-    conversation: NotYet = None
-    metadata: NotYet = None
-    role_bindings: NotYet = None
-    events: NotYet = None
     embeddings: NotYet = None
     kb: NotYet = None
     preferences: NotYet = None
     classifiers: NotYet = None
-    input_modality: NotYet = None
     reask: NotYet = None

@@ -13,7 +13,7 @@ from router.config.plan import Auth, Backend, ProviderModel
 from router.gateway.envoy import credentials
 from router.gateway.envoy import proto as pb
 from router.gateway.envoy.keys import secret_name
-from router.gateway.envoy.names import EXT_PROC_CLUSTER, ROUTER_HEADERS
+from router.gateway.envoy.names import EXT_PROC_CLUSTER, OWNED_HEADERS, ROUTER_HEADERS
 from router.gateway.envoy.sources import Sources
 from router.gateway.envoy.targets import Target, is_ip
 
@@ -223,7 +223,8 @@ def _owned_headers() -> pb.hcm.HttpFilter:
     """
     forged, internal = pb.remove_matching(ROUTER_HEADERS), pb.remove_matching(r"x-envoy-.*")
     mutations = pb.header_mutation.Mutations(
-        request_mutations=[forged, internal],
+        # Who asks is nobody else's business either.
+        request_mutations=[pb.remove_matching(OWNED_HEADERS), internal],
         request_trailers_mutations=[pb.remove_matching(".*")],
         response_mutations=[forged],
         response_trailers_mutations=[forged],

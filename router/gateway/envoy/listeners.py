@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Iterable
 
 from router.config.plan import Listener
 from router.gateway.envoy import proto as pb
 from router.gateway.envoy.limits import Limits
 from router.gateway.envoy.local_replies import local_replies
-from router.gateway.envoy.names import METADATA_NAMESPACE, OWNED_HEADERS
+from router.gateway.envoy.names import IDENTITY_HEADERS, METADATA_NAMESPACE, OWNED_HEADERS, ROUTER_HEADERS
 from router.gateway.envoy.processor import ext_proc_filter
 
 _LOG_FIELDS = {
@@ -46,9 +47,42 @@ def listener_resource(
 ) -> pb.listener.Listener:
     """One listener with its connection manager. `routes` is the table itself or where it is found.
 
-    `read` names headers of clients that the router reads.
+    `read` names headers of clients that the router reads. Trusted peers come in by a filter chain of their own, the
+    only one that lets identity headers through.
     """
-    manager = _manager(listener, limits, access_log=access_log)
+
+    def chain(read: Iterable[str], *, trusted: bool) -> pb.listener.FilterChain:
+        manager = _manager(listener, limits, access_log=access_log, trusted=trusted)
+        return _chain(manager, limits, routes, streamed=streamed, read=read)
+
+    chains = [chain(read, trusted=False)]
+    if listener.trusted_peers:
+        trusted = chain((*read, *IDENTITY_HEADERS), trusted=True)
+        trusted.name = "trusted_peers"
+        networks = [ipaddress.ip_network(peer) for peer in listener.trusted_peers]
+        trusted.filter_chain_match = pb.listener.FilterChainMatch(
+            direct_source_prefix_ranges=[
+                pb.core.CidrRange(address_prefix=str(network.network_address), prefix_len=network.prefixlen)
+                for network in networks
+            ]
+        )
+        chains.insert(0, trusted)
+    return pb.listener.Listener(
+        name=resource_name(listener),
+        address=pb.socket(listener.address, listener.port),
+        per_connection_buffer_limit_bytes=limits.buffer_bytes,
+        filter_chains=chains,
+    )
+
+
+def _chain(
+    manager: pb.hcm.HttpConnectionManager,
+    limits: Limits,
+    routes: pb.route.RouteConfiguration | pb.hcm.Rds,
+    *,
+    streamed: bool,
+    read: Iterable[str],
+) -> pb.listener.FilterChain:
     manager.http_filters = [
         ext_proc_filter(limits, streamed=streamed, read=read),
         pb.hcm.HttpFilter(
@@ -60,23 +94,14 @@ def listener_resource(
         manager.rds = routes
     else:
         manager.route_config = routes
-    return pb.listener.Listener(
-        name=resource_name(listener),
-        address=pb.socket(listener.address, listener.port),
-        per_connection_buffer_limit_bytes=limits.buffer_bytes,
-        filter_chains=[
-            pb.listener.FilterChain(
-                filters=[
-                    pb.listener.Filter(
-                        name="envoy.filters.network.http_connection_manager", typed_config=pb.pack(manager)
-                    )
-                ]
-            )
-        ],
+    return pb.listener.FilterChain(
+        filters=[
+            pb.listener.Filter(name="envoy.filters.network.http_connection_manager", typed_config=pb.pack(manager))
+        ]
     )
 
 
-def _manager(listener: Listener, limits: Limits, *, access_log: bool) -> pb.hcm.HttpConnectionManager:
+def _manager(listener: Listener, limits: Limits, *, access_log: bool, trusted: bool) -> pb.hcm.HttpConnectionManager:
     slashes = pb.hcm.HttpConnectionManagerPathWithEscapedSlashesAction
     return pb.hcm.HttpConnectionManager(
         stat_prefix=listener.name,
@@ -86,7 +111,7 @@ def _manager(listener: Listener, limits: Limits, *, access_log: bool) -> pb.hcm.
         merge_slashes=True,
         path_with_escaped_slashes_action=slashes.UNESCAPE_AND_FORWARD,
         # This removes x-vsr-debug too; a later reader of it must copy it to a name of its own before this.
-        early_header_mutation_extensions=[_strip_owned()],
+        early_header_mutation_extensions=[_strip(ROUTER_HEADERS if trusted else OWNED_HEADERS)],
         use_remote_address=True,
         # Nobody is "internal": else a client in a private network could set timeouts and retries by x-envoy headers.
         # Envoy takes an empty list for its default, the private networks, so an address stands here that no client has.
@@ -109,11 +134,11 @@ def _nobody() -> pb.core.CidrRange:
     return pb.core.CidrRange(address_prefix="0.0.0.0", prefix_len=32)  # noqa: S104 - a source that cannot be
 
 
-def _strip_owned() -> pb.core.TypedExtensionConfig:
+def _strip(pattern: str) -> pb.core.TypedExtensionConfig:
     """Remove what only the router may say, before routes are chosen and before the router is asked."""
     return pb.core.TypedExtensionConfig(
         name="envoy.http.early_header_mutation.header_mutation",
-        typed_config=pb.pack(pb.early_mutation.HeaderMutation(mutations=[pb.remove_matching(OWNED_HEADERS)])),
+        typed_config=pb.pack(pb.early_mutation.HeaderMutation(mutations=[pb.remove_matching(pattern)])),
     )
 
 

@@ -16,6 +16,9 @@ PLAN_HEADER: Final = "x-vsr-plan"
 ROUTER_HEADERS: Final = r"x[-_]vsr[-_].*|x[-_]selected[-_]model"
 OWNED_HEADERS: Final = ROUTER_HEADERS + r"|x[-_]authz[-_]user[-_](?:id|groups)"
 
+# Who asks, as a listener's trusted peers say. An underscore twin would be another header to the router: it reads none.
+IDENTITY_HEADERS: Final = ("x-authz-user-id", "x-authz-user-groups")
+
 # Where a client may have put its own key, per provider dialect.
 CREDENTIAL_HEADERS: Final = ("authorization", "x-api-key", "api-key")
 

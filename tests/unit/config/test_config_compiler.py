@@ -193,7 +193,7 @@ def term(body: str) -> str:
             "allowed: binary, confidence, raw",
         ),
         (term("type: systemone, name: tools, weight: 1, value_source: raw, match: 1"), "[]", "match has no effect"),
-        (term("type: keyword, name: tools, weight: 1"), "[]", '"keyword" is not supported yet'),
+        (term("type: kb, name: tools, weight: 1"), "[]", '"kb" is not supported yet'),
         ("[]", "[{name: m, source: zz, outputs: [{name: o, gte: 1}]}]", 'no score is named "zz"'),
         (
             term("type: systemone, name: tools, weight: 1"),
