@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from router.acting.target import Settled, foregone
+from router.acting.target import Contest, Settled, foregone
 from router.asking.asker import Asker
 from router.asking.fleet import Connections
 from router.asking.plan import StagePlan
@@ -39,7 +39,7 @@ class Policy:
     stage: StagePlan
     needed: NeededStages | None
     compiled: CompiledRecipe
-    foregone: Mapping[ApiFormat, Settled]
+    foregone: Mapping[ApiFormat, Settled | Contest]
     heuristics: Heuristics | None = None
     openings: tuple[QuestionRule, ...] = ()
 

@@ -10,13 +10,15 @@ The stages are in their own packages; this one joins them, counts, and turns wha
 from __future__ import annotations
 
 import asyncio
+import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 
 from router.acting.answering import own_answer
 from router.acting.editing import edited, edits
-from router.acting.target import Answered, Refused, Settled, settle, target_by_name
+from router.acting.selection import drawn
+from router.acting.target import Answered, Contest, Refused, Settled, settle, target_by_name
 from router.config.actions import NO_HEADERS
 from router.config.plan import ApiFormat
 from router.deciding.engine import Outcome, decide
@@ -95,11 +97,18 @@ class Pipeline:
     _watchers: Sequence[Watcher] = ()
 
     def __init__(
-        self, generation: Generation, metrics: Metrics, *, clock: Callable[[], float] = time.monotonic
+        self,
+        generation: Generation,
+        metrics: Metrics,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        draw: Callable[[], float] = random.random,
     ) -> None:
+        """`draw` gives chance, from 0 to below 1, wherever a recipe leaves something to it."""
         self._generation = generation
         self._metrics = metrics
         self._clock = clock
+        self._draw = draw
 
     def show_to(self, watchers: Sequence[Watcher]) -> None:
         """Show every request that is decided from now on to these."""
@@ -223,6 +232,8 @@ class Pipeline:
             target = settle(plan, recipe, await self._judge(generation, policy, request, head, notes), wanted)
         if target.decision is not None:
             self._metrics.decided(recipe, target.decision)()
+        if isinstance(target, Contest):
+            return target.target(plan, drawn(target.refs, self._draw()))
         return target
 
     async def _judge(

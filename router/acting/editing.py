@@ -5,6 +5,7 @@ from __future__ import annotations
 from router.acting.target import Target
 from router.wire.edit import replace_model
 from router.wire.params import bound_params
+from router.wire.reasoning import write_reasoning
 from router.wire.surface import Format
 from router.wire.system_prompt import write_system_prompt
 
@@ -19,10 +20,13 @@ def edited(format: Format, body: bytes, target: Target) -> bytes:
         body = bound_params(format, body, actions.params)
     if actions.system_prompt is not None:
         body = write_system_prompt(format, body, actions.system_prompt.mode, actions.system_prompt.text)
+    if target.reasoning is not None:
+        body = write_reasoning(format, body, target.reasoning)
     return replace_model(body, target.model_id)
 
 
 def edits(target: Target, requested: str | None) -> bool:
     """Whether the body may have to change for the target."""
     actions = target.actions
-    return requested != target.model_id or actions.params is not None or actions.system_prompt is not None
+    changes = (actions.params, actions.system_prompt, target.reasoning)
+    return requested != target.model_id or any(change is not None for change in changes)

@@ -9,9 +9,10 @@ from collections.abc import Mapping
 
 import msgspec
 
-from router.acting.selection import ALGORITHM, choose
+from router.acting.selection import eligible
 from router.config.actions import NOTHING, Actions
-from router.config.plan import ApiFormat, Plan, ProviderModel
+from router.config.candidates import ModelRef, Reasoning
+from router.config.plan import ApiFormat, Decision, Plan, ProviderModel
 from router.deciding.engine import Outcome
 from router.wire.errors import ErrorCode
 
@@ -34,11 +35,18 @@ class Target(msgspec.Struct, frozen=True):
     decision: str | None
     told: Mapping[str, str]
     actions: Actions = NOTHING
+    ref: ModelRef | None = None
 
     @property
     def model_id(self) -> str:
         """The name by which the backend knows the model."""
-        return self.model.provider_model_id
+        lora = self.ref.lora_name if self.ref is not None else None
+        return lora or self.model.provider_model_id
+
+    @property
+    def reasoning(self) -> Reasoning | None:
+        """How the candidate is told to think; None: as the client says."""
+        return self.ref.reasoning if self.ref is not None else None
 
 
 class Answered(msgspec.Struct, frozen=True):
@@ -49,8 +57,26 @@ class Answered(msgspec.Struct, frozen=True):
     told: Mapping[str, str]
 
 
+class Contest(msgspec.Struct, frozen=True):
+    """Several candidates could answer: one of `refs` must be picked by the decision's selector."""
+
+    rule: Decision
+    refs: tuple[ModelRef, ...]
+    told: Mapping[str, str]
+
+    @property
+    def decision(self) -> str:
+        """The decision's name."""
+        return self.rule.name
+
+    def target(self, plan: Plan, ref: ModelRef) -> Target:
+        """The target when `ref` is picked."""
+        told = {**self.told, "model": ref.model}
+        return Target(plan.models[ref.model], self.rule.name, told, self.rule.actions, ref)
+
+
 Settled = Target | Answered
-"""What a recipe's outcome comes to."""
+"""What a request comes to."""
 
 
 def target_by_name(plan: Plan, name: str | None, wanted: ApiFormat) -> Target:
@@ -63,7 +89,7 @@ def target_by_name(plan: Plan, name: str | None, wanted: ApiFormat) -> Target:
     return Target(_speaking(model, wanted), None, {"model": name})
 
 
-def settle(plan: Plan, recipe: str, outcome: Outcome, wanted: ApiFormat) -> Settled:
+def settle(plan: Plan, recipe: str, outcome: Outcome, wanted: ApiFormat) -> Settled | Contest:
     """What a recipe's outcome comes to for a client that speaks `wanted`. Raises Refused."""
     if outcome.failed:
         raise Refused(ErrorCode.DECISION_UNRESOLVED)
@@ -76,16 +102,16 @@ def settle(plan: Plan, recipe: str, outcome: Outcome, wanted: ApiFormat) -> Sett
         return Target(model, None, told | {"model": model.name})
     if decision.actions.fast_response is not None:
         return Answered(decision.name, decision.actions.fast_response, told | {"decision": decision.name})
-    candidate = choose(decision, plan.models, wanted)
-    if candidate is None:
+    refs = eligible(decision, plan.models, wanted)
+    if not refs:
         raise Refused(ErrorCode.NO_ELIGIBLE_MODEL)
-    told |= {"decision": decision.name, "model": candidate.model, "algorithm": ALGORITHM}
-    return Target(plan.models[candidate.model], decision.name, told, decision.actions)
+    contest = Contest(decision, refs, told | {"decision": decision.name, "algorithm": decision.selector.kind})
+    return contest if len(refs) > 1 and decision.selector.kind != "static" else contest.target(plan, refs[0])
 
 
-def foregone(plan: Plan, recipe: str, outcome: Outcome) -> Mapping[ApiFormat, Settled]:
+def foregone(plan: Plan, recipe: str, outcome: Outcome) -> Mapping[ApiFormat, Settled | Contest]:
     """What an outcome that no request can change comes to, by client format; formats that it refuses are left out."""
-    targets: dict[ApiFormat, Settled] = {}
+    targets: dict[ApiFormat, Settled | Contest] = {}
     for wanted in ApiFormat:
         try:
             targets[wanted] = settle(plan, recipe, outcome, wanted)

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Literal
 
 from router.config.actions import NOTHING, Actions
+from router.config.candidates import ModelRef
 from router.config.heuristics import HeuristicRule
 from router.config.services import AccessToken, ReplaySettings
 from router.questions import Answer, Capabilities, Predicate, Question
@@ -156,10 +157,13 @@ Rule = Leaf | Node
 
 
 @dataclass(frozen=True, slots=True)
-class ModelRef:
-    """A candidate backend of a decision: the name of a provider model."""
+class Selector:
+    """How one of a decision's candidates is picked: the first, or one by weight."""
 
-    model: str
+    kind: Literal["static", "weighted"]
+
+
+STATIC = Selector("static")
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +181,7 @@ class Decision:
     model_refs: tuple[ModelRef, ...]
     order: int
     actions: Actions = NOTHING
+    selector: Selector = STATIC
 
     @property
     def refuses(self) -> bool:

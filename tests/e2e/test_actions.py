@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import urllib.request
 import uuid
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import ClassVar
@@ -161,3 +162,47 @@ class TestChanged:
             ["acme"],
             [],
         ]
+
+
+THINKING = {
+    "openai": (
+        "/v1/chat/completions",
+        b'{"model":"thinking", "messages":[{"role":"user","content":"hi"}]}',
+        b'{"reasoning_effort":"none","model":"sql-adapter", "messages":[{"role":"user","content":"hi"}]}',
+    ),
+    "responses": (
+        "/v1/responses",
+        b'{"model":"thinking","reasoning":{"summary":"auto"},"input":"hi"}',
+        b'{"model":"responses","reasoning":{"effort":"high","summary":"auto"},"input":"hi"}',
+    ),
+    "anthropic": (
+        "/v1/messages",
+        b'{"model":"thinking","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}',
+        b'{"thinking":{"type":"adaptive"},"output_config":{"effort":"low"},"model":"messages","max_tokens":9,'
+        b'"messages":[{"role":"user","content":"hi"}]}',
+    ),
+}
+
+
+class TestCandidates:
+    @pytest.mark.parametrize("backend", THINKING)
+    def test_each_format_has_its_own_place_for_thinking(self, acting: Stack, backend: str) -> None:
+        path, body, expected = THINKING[backend]
+        mark = uuid.uuid4().hex
+        headers = {"content-type": "application/json", MARK: mark}
+        with urllib.request.urlopen(urllib.request.Request(acting.base + path, body, headers)) as answer:
+            assert answer.headers["x-vsr-selected-algorithm"] == "static"
+        (received,) = acting.received(backend, mark)
+        assert received.body_sha256 == hashlib.sha256(expected).hexdigest()
+
+    def test_requests_are_shared_out_by_weight(self, clients: Sdks) -> None:
+        found: Counter[str] = Counter()
+        for number in range(60):
+            raw = clients.oai.chat.completions.with_raw_response.create(
+                model="weighted", messages=[{"role": "user", "content": f"Question {number}"}]
+            )
+            assert raw.headers["x-vsr-selected-algorithm"] == "weighted"
+            assert raw.headers["x-vsr-selected-model"] == raw.parse().model
+            found[raw.parse().model] += 1
+        assert found.keys() == {"chat", "chat-b"}
+        assert found["chat"] > found["chat-b"]

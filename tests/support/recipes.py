@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
+from router.config.candidates import ModelRef
 from router.config.plan import (
     Decision,
     Leaf,
-    ModelRef,
     Node,
     OnError,
     OnUnknown,

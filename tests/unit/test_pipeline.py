@@ -241,6 +241,27 @@ class TestChanged:
         assert orjson.loads(verdict.body)["messages"][0] == {"role": "system", "content": "Be kind."}
 
 
+class TestPicked:
+    CONFIG = PLAIN.replace(
+        "modelRefs: [{model: general}]",
+        "modelRefs: [{model: general, weight: 1}, {model: coder, weight: 3, lora_name: sql, use_reasoning: false}]",
+    )
+
+    @pytest.mark.parametrize(
+        ("draw", "model", "expected"),
+        [
+            (0.2, "general", body("general")),
+            (0.3, "coder", b'{"reasoning_effort":"none","model":"sql",' + body(None)[1:]),
+        ],
+    )
+    async def test_by_weight(self, draw: float, model: str, expected: bytes) -> None:
+        made = Pipeline(generation_of(plan_of(self.CONFIG)), Metrics(), draw=lambda: draw)
+        verdict = await made.on_request(post(), body("fixed"))
+        assert isinstance(verdict, Forward)
+        assert (verdict.model, verdict.body) == (model, expected)
+        assert (verdict.metadata["algorithm"], verdict.metadata["model"]) == ("weighted", model)
+
+
 class TestAnswered:
     CLOSED = PLAIN.replace(
         "modelRefs: [{model: coder}]", "plugins: [{type: fast_response, configuration: {message: Not here.}}]", 1

@@ -7,6 +7,7 @@ import json
 from pathlib import Path as FilePath
 from types import MappingProxyType
 
+from router.config.compiler.candidates import Candidates
 from router.config.compiler.catalogue import Catalogue
 from router.config.compiler.context import Absent, Context, Describe, Names
 from router.config.compiler.providers import compile_default, compile_entrypoints, compile_listeners, compile_models
@@ -46,7 +47,7 @@ def compile_plan(
     catalogue.check()
     recipes: Names[Recipe] = Names("recipe")
     recipes.foresee(context, "recipes")
-    compiler = Recipes(context, catalogue, models, default_model)
+    compiler = Recipes(context, catalogue, models, default_model, Candidates(context, models, root.providers))
     for recipe in root.recipes:
         recipes.declare(context, recipe.at("name"), recipe.name, compiler.compile(recipe))
     entrypoints, default_entrypoint = compile_entrypoints(context, root.entrypoints, recipes, models)

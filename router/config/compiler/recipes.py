@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from router.config.actions import Actions
 from router.config.compiler.actions import compile_actions
+from router.config.compiler.candidates import Candidates
 from router.config.compiler.catalogue import Catalogue
 from router.config.compiler.context import Context, Names
 from router.config.compiler.projections import Projections
@@ -12,18 +13,24 @@ from router.config.compiler.rules import Rules
 from router.config.compiler.signals import Signals
 from router.config.model import decisions as dialect
 from router.config.model.recipes import Recipe as WrittenRecipe
-from router.config.plan import ApiFormat, Decision, ModelRef, Partition, ProviderModel, Recipe
+from router.config.plan import ApiFormat, Decision, Partition, ProviderModel, Recipe
 
 
 class Recipes:
     """The compiler of recipes."""
 
     def __init__(
-        self, context: Context, catalogue: Catalogue, models: Names[ProviderModel], default: ProviderModel | None
+        self,
+        context: Context,
+        catalogue: Catalogue,
+        models: Names[ProviderModel],
+        default: ProviderModel | None,
+        candidates: Candidates,
     ) -> None:
         self.context = context
         self.questions = Questions(context, catalogue)
         self.models = models
+        self.candidates = candidates
         self.default = default
 
     def compile(self, recipe: WrittenRecipe) -> Recipe:
@@ -58,30 +65,22 @@ class Recipes:
     def _decision(self, decision: dialect.Decision, order: int, rules: Rules) -> Decision | None:
         rule = rules.compile(decision.rules) if self.context.need(decision, "rules") and decision.rules else None
         actions = compile_actions(self.context, decision)
-        refs = self._model_refs(decision, actions)
-        if rule is None or not (refs or actions.fast_response):
+        refs, selector = self.candidates.compile(decision)
+        if self._needs_models(decision, actions) or rule is None or not (refs or actions.fast_response):
             return None
         on_unknown = (decision.rules.on_unknown if decision.rules else None) or "no_match"
-        return Decision(decision.name, decision.priority, decision.tier, rule, on_unknown, refs, order, actions)
+        return Decision(
+            decision.name, decision.priority, decision.tier, rule, on_unknown, refs, order, actions, selector
+        )
 
-    def _model_refs(self, decision: dialect.Decision, actions: Actions) -> tuple[ModelRef, ...]:
-        if actions.fast_response is not None:
-            return ()
-        if not decision.modelRefs:
-            if not (self.context.is_cut(decision.at("modelRefs")) or self.context.is_cut(decision.at("plugins"))):
-                hint = "add modelRefs: [{model: NAME}], or the plugin fast_response"
-                self.context.error(decision.at(), "a decision needs at least one model", hint, key=True)
-            return ()
-        refs: list[ModelRef] = []
-        seen: set[str] = set()
-        for ref in decision.modelRefs:
-            path = ref.at("model")
-            if ref.model in seen:
-                self.context.error(path, f"the model {self.context.shown(ref.model, path)} is listed twice")
-            seen.add(ref.model)
-            if self.models.find(self.context, ref.model, path) is not None:
-                refs.append(ModelRef(ref.model))
-        return tuple(refs) if len(refs) == len(decision.modelRefs) else ()
+    def _needs_models(self, decision: dialect.Decision, actions: Actions) -> bool:
+        """Whether candidates are missing; reports it unless something was refused that may have brought them."""
+        if decision.modelRefs or actions.fast_response is not None:
+            return False
+        if not (self.context.is_cut(decision.at("modelRefs")) or self.context.is_cut(decision.at("plugins"))):
+            hint = "add modelRefs: [{model: NAME}], or the plugin fast_response"
+            self.context.error(decision.at(), "a decision needs at least one model", hint, key=True)
+        return True
 
     def _check_decisions(self, recipe: WrittenRecipe) -> None:
         """A recipe that decides nothing, and catch-alls that can never be reached."""

@@ -11,6 +11,7 @@ from router.config.model.base import Model, Name, NotYet, Text, soon
 from router.config.model.bounds import Bounds
 from router.config.model.plugins import Plugin
 from router.config.model.projections import Source
+from router.config.model.providers import Effort
 
 OnUnknown = Literal["match", "no_match", "fail_request"]
 OTHER_ALGORITHMS = (
@@ -66,17 +67,23 @@ class ModelRef(Model):
     """A candidate backend."""
 
     model: Name = Field(description="A provider model.")
-    use_reasoning: NotYet = None
-    reasoning_effort: NotYet = None
+    weight: Annotated[float, Field(gt=0, le=1_000_000)] | None = Field(
+        None, description="Share of the requests, relative to the other candidates; 1 if only others have one."
+    )
+    use_reasoning: bool | None = Field(
+        None, description="Whether the model thinks before it answers; if absent, the client decides."
+    )
+    reasoning_effort: Effort | None = Field(None, description="How hard it thinks.")
+    lora_name: Text | None = Field(None, description="Model name sent to the backend, such as a LoRA adapter's.")
     reasoning_description: NotYet = None
-    lora_name: NotYet = None
-    weight: NotYet = None
 
 
 class Algorithm(Model):
     """How one of the candidates is picked."""
 
-    type: Annotated[Literal["static"], soon(*OTHER_ALGORITHMS)] = Field(description="static: the first that fits.")
+    type: Annotated[Literal["static", "weighted"], soon(*OTHER_ALGORITHMS)] = Field(
+        description="static: the first that speaks the client's format (default). weighted: drawn by weight."
+    )
     budget: NotYet = None
     on_error: NotYet = None
     systemone: NotYet = None

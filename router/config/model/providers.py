@@ -11,6 +11,9 @@ from router.config.model.base import Model, Name, NotYet, Renamed, Text, pattern
 EnvName = Annotated[str, pattern(r"[A-Za-z_][A-Za-z0-9_]*", "the name of an environment variable")]
 
 
+Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+
+
 class Auth(Model):
     """Where Envoy finds a backend's key. The router never reads the key itself."""
 
@@ -62,8 +65,21 @@ class ProviderModel(Model):
     tags: NotYet = None
     quality_score: NotYet = None
     reliability: NotYet = None
-    reasoning_family: NotYet = None
+    reasoning_family: Name | None = Field(
+        None, description="One of providers.defaults.reasoning_families: where models of this kind are told to think."
+    )
     external_model_ids: NotYet = None
+
+
+class ReasoningFamily(Model):
+    """Where a kind of model is told to think, when its server reads it elsewhere than the API says."""
+
+    type: Literal["chat_template_kwargs", "reasoning_effort"] = Field(
+        description="chat_template_kwargs: an argument of the chat template, true or false; reasoning_effort: a level."
+    )
+    parameter: Text | None = Field(
+        None, description="Name of the argument, such as enable_thinking; of the level, reasoning_effort if absent."
+    )
 
 
 class Defaults(Model):
@@ -71,8 +87,12 @@ class Defaults(Model):
 
     model: Name | None = Field(None, description="Provider model for requests that no decision matches.")
     default_model: Annotated[None, Renamed("write `model`")] = None
-    reasoning_families: NotYet = None
-    default_reasoning_effort: NotYet = None
+    reasoning_families: dict[Name, ReasoningFamily] = Field(
+        default_factory=dict, description="Kinds of models by name, for reasoning_family."
+    )
+    default_reasoning_effort: Effort | None = Field(
+        None, description="How hard models think that are told to; medium, or the API's own default, if absent."
+    )
 
 
 class Providers(Model):

@@ -1,0 +1,88 @@
+"""The candidates of a decision, and how one of them is picked."""
+
+from __future__ import annotations
+
+from router.config.candidates import ModelRef, Reasoning, Switch
+from router.config.compiler.context import Context, Names
+from router.config.model import decisions as dialect
+from router.config.model.providers import Defaults, Providers
+from router.config.model.providers import ProviderModel as WrittenModel
+from router.config.plan import ApiFormat, ProviderModel, Selector
+
+
+class Candidates:
+    """The compiler of `modelRefs` and `algorithm`, for every recipe of a document."""
+
+    def __init__(self, context: Context, models: Names[ProviderModel], providers: Providers | None) -> None:
+        self.context = context
+        self.models = models
+        self.written = {model.name: model for model in (providers.models if providers else ())}
+        self.defaults = (providers.defaults if providers else None) or Defaults.model_validate({})
+        self.switches = self._switches()
+
+    def compile(self, decision: dialect.Decision) -> tuple[tuple[ModelRef, ...], Selector]:
+        """The candidates, none after reporting what is wrong with them, and the way to pick one."""
+        refs: list[ModelRef] = []
+        seen: set[str] = set()
+        for ref in decision.modelRefs or ():
+            path = ref.at("model")
+            if ref.model in seen:
+                self.context.error(path, f"the model {self.context.shown(ref.model, path)} is listed twice")
+            seen.add(ref.model)
+            model = self.models.find(self.context, ref.model, path)
+            reasoning = self._reasoning(ref)
+            if model is not None:
+                refs.append(ModelRef(ref.model, ref.weight or 1.0, ref.lora_name, reasoning))
+        whole = len(refs) == len(decision.modelRefs or ())
+        return tuple(refs) if whole else (), self._selector(decision)
+
+    # How one is picked.
+
+    def _selector(self, decision: dialect.Decision) -> Selector:
+        weighted = [ref for ref in decision.modelRefs or () if ref.weight is not None]
+        algorithm = decision.algorithm
+        if algorithm is None:
+            return Selector("weighted" if weighted else "static")
+        if weighted and algorithm.type != "weighted" and not self.context.is_cut(algorithm.at("type")):
+            message = f"weights mean nothing to the algorithm {algorithm.type}"
+            self.context.error(weighted[0].at("weight"), message, "remove them, or write type: weighted", key=True)
+        return Selector(algorithm.type)
+
+    # How a candidate thinks.
+
+    def _switches(self) -> dict[str, Switch]:
+        found: dict[str, Switch] = {}
+        for name, family in self.defaults.reasoning_families.items():
+            parameter = family.parameter or {"reasoning_effort": "reasoning_effort"}.get(family.type)
+            if parameter is None:
+                if not self.context.is_cut(family.at("parameter")):
+                    hint = "write the template's argument, such as parameter: enable_thinking"
+                    self.context.error(family.at(), 'missing key "parameter"', hint, key=True)
+            else:
+                found[name] = Switch(family.type, parameter)
+        for model in self.written.values():
+            self._check_family(model)
+        return found
+
+    def _check_family(self, model: WrittenModel) -> None:
+        if model.reasoning_family is None:
+            return
+        path = model.at("reasoning_family")
+        families: Names[Switch] = Names("reasoning family")
+        families.ghosts.update(self.defaults.reasoning_families)
+        families.open = self.context.is_cut(("providers", "defaults", "reasoning_families"))
+        families.find(self.context, model.reasoning_family, path)
+        if ApiFormat(model.api_format) is not ApiFormat.CHAT:
+            message = f"a family is for models that speak openai; {model.api_format} has a place of its own"
+            self.context.error(path, message, "remove it", key=True)
+
+    def _reasoning(self, ref: dialect.ModelRef) -> Reasoning | None:
+        if ref.use_reasoning is None and ref.reasoning_effort is None:
+            return None
+        on = ref.use_reasoning if ref.use_reasoning is not None else ref.reasoning_effort != "none"
+        if ref.reasoning_effort is not None and on == (ref.reasoning_effort == "none"):
+            message = f"use_reasoning: {str(on).lower()} contradicts reasoning_effort: {ref.reasoning_effort}"
+            self.context.error(ref.at("reasoning_effort"), message, "keep one of them", key=True)
+        family = self.written[ref.model].reasoning_family if ref.model in self.written else None
+        effort = ref.reasoning_effort or self.defaults.default_reasoning_effort
+        return Reasoning(on, effort if on else None, self.switches.get(family) if family else None)

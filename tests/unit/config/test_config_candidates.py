@@ -1,0 +1,103 @@
+"""Candidates of decisions: weights, reasoning, LoRA names, and the way one is picked."""
+
+from __future__ import annotations
+
+import pytest
+
+from router.config.candidates import ModelRef, Reasoning, Switch
+from router.config.plan import Decision, Selector
+from tests.support.config_samples import edited, errors, read
+
+REFS = "        modelRefs:\n          - model: small\n"
+FAMILIES = "  defaults:\n    reasoning_families: {qwen3: {type: chat_template_kwargs, parameter: enable_thinking}}\n"
+
+
+def with_refs(refs: str, *edits: tuple[str, str]) -> str:
+    return edited((REFS, f"        {refs}\n"), *edits)
+
+
+def decision(refs: str, *edits: tuple[str, str]) -> Decision:
+    return read(with_refs(refs, *edits)).plan.recipes["default"].decisions[1]
+
+
+def test_plain() -> None:
+    found = decision("modelRefs: [{model: small}, {model: large}]")
+    assert found.model_refs == (ModelRef("small"), ModelRef("large"))
+    assert found.selector == Selector("static")
+
+
+@pytest.mark.parametrize("algorithm", ["", "\n        algorithm: {type: weighted}"])
+def test_weights(algorithm: str) -> None:
+    found = decision("modelRefs: [{model: small, weight: 3}, {model: large}]" + algorithm)
+    assert found.model_refs == (ModelRef("small", 3), ModelRef("large", 1))
+    assert found.selector == Selector("weighted")
+
+
+def test_lora_name() -> None:
+    assert decision("modelRefs: [{model: small, lora_name: sql}]").model_refs == (ModelRef("small", lora_name="sql"),)
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("use_reasoning: true", Reasoning(True, None)),
+        ("use_reasoning: false", Reasoning(False, None)),
+        ("reasoning_effort: low", Reasoning(True, "low")),
+        ("reasoning_effort: none", Reasoning(False, None)),
+        ("use_reasoning: true, reasoning_effort: max", Reasoning(True, "max")),
+    ],
+)
+def test_reasoning(written: str, expected: Reasoning) -> None:
+    assert decision(f"modelRefs: [{{model: small, {written}}}]").model_refs[0].reasoning == expected
+
+
+def test_reasoning_of_a_family() -> None:
+    family = ("    - name: small\n", "    - name: small\n      reasoning_family: qwen3\n")
+    defaults = ("providers:\n", "providers:\n" + FAMILIES + "    default_reasoning_effort: high\n")
+    found = decision("modelRefs: [{model: small, use_reasoning: true}]", family, defaults)
+    switch = Switch("chat_template_kwargs", "enable_thinking")
+    assert found.model_refs[0].reasoning == Reasoning(True, "high", switch)
+
+
+@pytest.mark.parametrize(
+    ("refs", "edits", "expected"),
+    [
+        ("modelRefs: [{model: small, weight: 0}]", [], "weight: must be greater than 0"),
+        (
+            "modelRefs: [{model: small, weight: 2}]\n        algorithm: {type: static}",
+            [],
+            "modelRefs[0].weight: weights mean nothing to the algorithm static; remove them, or write type: weighted",
+        ),
+        (
+            "modelRefs: [{model: small, use_reasoning: false, reasoning_effort: low}]",
+            [],
+            "use_reasoning: false contradicts reasoning_effort: low; keep one of them",
+        ),
+        ("modelRefs: [{model: small, reasoning_effort: lots}]", [], '"lots" is not one of: none, minimal, low'),
+        (
+            "modelRefs: [{model: small}]",
+            [
+                ("    - name: small\n", "    - name: small\n      reasoning_family: qwen\n"),
+                ("providers:\n", "providers:\n" + FAMILIES),
+            ],
+            'reasoning_family: no reasoning family is named "qwen"; did you mean "qwen3"?',
+        ),
+        (
+            "modelRefs: [{model: small}]",
+            [("providers:\n", "providers:\n  defaults: {reasoning_families: {a: {type: chat_template_kwargs}}}\n")],
+            'reasoning_families.a: missing key "parameter"; write the template\'s argument',
+        ),
+    ],
+)
+def test_mistakes(refs: str, edits: list[tuple[str, str]], expected: str) -> None:
+    found = errors(with_refs(refs, *edits))
+    assert len(found) == 1, found
+    assert expected in found[0]
+
+
+def test_a_family_is_for_chat_completions() -> None:
+    edits = [
+        ("    - name: small\n", "    - name: small\n      api_format: anthropic\n      reasoning_family: qwen3\n"),
+        ("providers:\n", "providers:\n" + FAMILIES),
+    ]
+    assert any("a family is for models that speak openai" in one for one in errors(with_refs(REFS.strip(), *edits)))
