@@ -248,6 +248,8 @@ class Pipeline:
         outcome = decide(policy.compiled, readings)
         ended = self._clock()
         self._metrics.evaluation_seconds.observe(ended - started)
+        for rule in outcome.matched_rules:
+            self._metrics.matched(policy.recipe.name, rule)()
         if notes is not None:
             notes.readings, notes.outcome = readings, outcome
             notes.answered_at, notes.decided_at = started, ended

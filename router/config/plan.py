@@ -15,7 +15,7 @@ from typing import Literal
 from router.config.actions import NOTHING, Actions
 from router.config.candidates import ModelRef
 from router.config.heuristics import HeuristicRule
-from router.config.services import AccessToken, ReplaySettings
+from router.config.services import AccessToken, ReplaySettings, TracingSettings
 from router.questions import Answer, Capabilities, Predicate, Question
 
 OnError = Literal["match", "no_match"]
@@ -331,8 +331,8 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """The three servers of the router, the tokens of the management API (none: it is for this machine alone), and what
-    is recorded of requests (None: nothing).
+    """The three servers of the router, the tokens of the management API (none: it is for this machine alone), what is
+    recorded of requests and where spans go (None: nothing, nowhere).
     """
 
     extproc: Service
@@ -340,6 +340,7 @@ class Services:
     management: Service
     access: tuple[AccessToken, ...] = ()
     replay: ReplaySettings | None = None
+    tracing: TracingSettings | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ Envoy sends the router no others: nobody's key and no cookie leaves Envoy for it
 from __future__ import annotations
 
 from router.config.plan import Plan
+from router.config.services import REQUEST_ID, SESSION_HEADERS, TRACE_HEADERS
 
 
 def read_headers(plan: Plan) -> tuple[str, ...]:
@@ -15,4 +16,9 @@ def read_headers(plan: Plan) -> tuple[str, ...]:
         for decision in recipe.decisions:
             if decision.actions.headers is not None:
                 names.update(name for name, _ in decision.actions.headers.add)
+    services = plan.services
+    if services.tracing is not None:
+        names.update(TRACE_HEADERS)
+    if services.replay is not None and services.replay.capture_personal_data:
+        names.update((REQUEST_ID, *SESSION_HEADERS))
     return tuple(sorted(names))

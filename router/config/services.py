@@ -1,10 +1,15 @@
-"""What the router's own services are told: who may use the management API."""
+"""What the router's own services are told: who may use the management API, what is recorded and what is traced."""
 
 from __future__ import annotations
 
 import ipaddress
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
+
+TRACE_HEADERS: Final = ("traceparent", "tracestate")
+REQUEST_ID: Final = "x-request-id"
+SESSION_HEADERS: Final = ("x-session-id", "x-conversation-id", "x-claude-code-session-id")
+"""Where clients say which conversation a request belongs to; the first that is there counts."""
 
 Role = Literal["read", "write", "detail"]
 
@@ -36,6 +41,15 @@ class ReplaySettings:
     capture_request_body: bool
     max_body_bytes: int
     capture_personal_data: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TracingSettings:
+    """Where spans go (OTLP over HTTP), and the share (0..1) of requests without a parent that are traced."""
+
+    endpoint: str
+    service_name: str
+    sample_ratio: float
 
 
 def is_loopback(host: str) -> bool:

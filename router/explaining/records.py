@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from router.config.families import family_of, written_name
 from router.config.plan import Plan
-from router.config.services import ReplaySettings
+from router.config.services import REQUEST_ID, SESSION_HEADERS, ReplaySettings
 from router.deciding.engine import Outcome
 from router.explaining.answers import answer_record, reading_record
 from router.explaining.facts import rule_ids
@@ -30,7 +30,6 @@ from router.wire.http import Head
 OTHER: Final = "(other)"
 """Stands for a model's name that no configuration knows: what a client writes there may be anything."""
 
-_SESSION_HEADERS: Final = ("x-session-id", "x-conversation-id", "x-claude-code-session-id")
 _LONGEST_ID: Final = 128
 _MOST_KNOWN: Final = 64
 
@@ -92,7 +91,7 @@ class Recorder:
             told=notes.target.told if notes.target is not None else {},
             code=notes.code,
             seconds=max(notes.ended - notes.started, 0.0),
-            request_id=_short(head.headers.get("x-request-id")) if personal else None,
+            request_id=_short(head.headers.get(REQUEST_ID)) if personal else None,
             session_id=_session(head) if personal else None,
             body=body[: settings.max_body_bytes] if capture else None,
             truncated=capture and len(body) > settings.max_body_bytes,
@@ -188,7 +187,7 @@ def _key(name: str) -> str:
 
 
 def _session(head: Head) -> str | None:
-    return next((_short(head.headers[name]) for name in _SESSION_HEADERS if name in head.headers), None)
+    return next((_short(head.headers[name]) for name in SESSION_HEADERS if name in head.headers), None)
 
 
 def _short(value: str | None) -> str | None:

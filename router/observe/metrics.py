@@ -42,6 +42,7 @@ class Metrics:
         self._decisions = Counter(
             "llm_decision_match", "Decisions selected.", ["recipe", "decision"], registry=self.registry
         )
+        self._signals = Counter("llm_signal_match", "Rules that matched.", ["recipe", "signal"], registry=self.registry)
         self.routing_seconds = Histogram(
             "llm_model_routing_latency_seconds",
             "From the last byte of the request's body to the verdict.",
@@ -103,6 +104,7 @@ class Metrics:
         self.error = cache(self._error)
         self.forwarded = cache(self._forwarded)
         self.decided = cache(self._decided)
+        self.matched = cache(self._matched)
         self.runtime_call = cache(self._runtime_call)
         self.runtime_seconds = cache(self._runtime_duration)
         self.unknown_answer = cache(self._unknown_answer)
@@ -120,6 +122,9 @@ class Metrics:
 
     def _decided(self, recipe: str, decision: str) -> Callable[[], None]:
         return self._decisions.labels(recipe, decision).inc
+
+    def _matched(self, recipe: str, signal: str) -> Callable[[], None]:
+        return self._signals.labels(recipe, signal).inc
 
     def _runtime_call(self, deployment: str, outcome: str) -> Callable[[], None]:
         return self._runtime_requests.labels(deployment, outcome).inc

@@ -22,6 +22,7 @@ from router.asking.errors import SupervisionError
 from router.asking.fleet import Fleet
 from router.config.credentials import KeyUnavailable
 from router.config.plan import Plan
+from router.explaining.watching import Watcher
 from router.gateway.options import MachineOptions
 from router.gateway.transport import ListenError, Server, ServerOptions
 from router.gateway.transports import Transport
@@ -36,6 +37,7 @@ from router.serving.prepare import asked_deployments, connect
 from router.serving.recording import recording
 from router.serving.reload import Reloader, Surroundings
 from router.serving.source import LastGood, Source
+from router.serving.tracing import tracing
 from router.serving.vitals import Vitals
 from router.serving.watch import FileWatch
 
@@ -91,7 +93,9 @@ async def run_worker(source: Source, options: WorkerOptions) -> None:
         except (NotServable, SupervisionError, OSError) as error:
             raise StartFailed(str(error)) from None
         metrics.prepare(deployment.name for deployment in asked_deployments(plan))
-        watchers = []
+        watchers: list[Watcher] = []
+        if plan.services.tracing is not None:
+            watchers.append(stack.enter_context(tracing(plan.services.tracing)))
         if plan.services.replay is not None:
             watchers.append(stack.enter_context(recording(plan.services.replay, metrics)))
             desk.replays = Replays(Path(plan.services.replay.path))

@@ -12,7 +12,7 @@ from router.config.compiler.catalogue import Catalogue
 from router.config.compiler.context import Absent, Context, Describe, Names
 from router.config.compiler.providers import compile_default, compile_entrypoints, compile_listeners, compile_models
 from router.config.compiler.recipes import Recipes
-from router.config.compiler.services import compile_access, compile_replay
+from router.config.compiler.services import compile_access, compile_replay, compile_tracing
 from router.config.document import Document
 from router.config.model import globals as dialect
 from router.config.model.root import Root
@@ -93,7 +93,9 @@ def _services(context: Context, services: dialect.Services | None, *, listeners_
         resolved[name] = Service(address, port)
     api = services.management_api if services else None
     replay = compile_replay(context, services.router_replay if services else None)
-    return Services(**resolved, access=compile_access(context, api, resolved["management"].address), replay=replay)
+    access = compile_access(context, api, resolved["management"].address)
+    tracing = compile_tracing(services.observability if services else None)
+    return Services(**resolved, access=access, replay=replay, tracing=tracing)
 
 
 def _warn_unused(context: Context, root: Root, catalogue: Catalogue, used: set[str], published: set[str]) -> None:

@@ -1,12 +1,12 @@
-"""The router's own services: who may use the management API, and what is recorded of requests."""
+"""The router's own services: who may use the management API, what is recorded and what is traced."""
 
 from __future__ import annotations
 
 from pathlib import Path as FilePath
 
 from router.config.compiler.context import Context
-from router.config.model.services import ManagementApi, ManagementToken, RouterReplay
-from router.config.services import AccessToken, ReplaySettings, is_loopback
+from router.config.model.services import ManagementApi, ManagementToken, Observability, RouterReplay
+from router.config.services import AccessToken, ReplaySettings, TracingSettings, is_loopback
 
 
 def compile_access(context: Context, api: ManagementApi | None, address: str) -> tuple[AccessToken, ...]:
@@ -42,6 +42,14 @@ def compile_replay(context: Context, replay: RouterReplay | None) -> ReplaySetti
         replay.max_body_bytes,
         replay.capture_personal_data,
     )
+
+
+def compile_tracing(observability: Observability | None) -> TracingSettings | None:
+    """Where spans go; None for nowhere."""
+    tracing = observability.tracing if observability is not None else None
+    if tracing is None or not tracing.enabled:
+        return None
+    return TracingSettings(tracing.endpoint, tracing.service_name, tracing.sample_ratio)
 
 
 def _token(context: Context, token: ManagementToken) -> AccessToken | None:

@@ -8,7 +8,7 @@ from pydantic import Discriminator, Field, Tag
 
 from router.config.model.base import Address, Key, Model, Name, NotYet, Port, Text, pattern, soon
 from router.config.model.providers import EnvName
-from router.config.model.services import ManagementApi, RouterReplay
+from router.config.model.services import ManagementApi, Observability, RouterReplay
 from router.config.model.signals import Question
 
 MIB = 1024 * 1024
@@ -50,7 +50,7 @@ class Services(Model):
     management: Service | None = Field(None, description="Health and management; 127.0.0.1:8080 if absent.")
     api: NotYet = None
     response_api: NotYet = None
-    observability: NotYet = None
+    observability: Observability | None = Field(None, description="Traces of requests.")
     authz: NotYet = None
     ratelimit: NotYet = None
     management_api: ManagementApi | None = Field(None, description="Who may use the management API.")

@@ -1,4 +1,4 @@
-"""`global.services` beyond addresses: the management API."""
+"""`global.services` beyond addresses: the management API, records and traces of requests."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from router.config.model.base import Model, NotYet, Text, soon
+from router.config.model.base import Model, Name, NotYet, Text, pattern, soon
 from router.config.model.providers import EnvName
 from router.config.services import Role
 
@@ -44,6 +44,27 @@ class RouterReplay(Model):
     capture_personal_data: bool = Field(False, description="Keep request and session ids that clients send.")
     capture_response_body: NotYet = None
     async_writes: NotYet = None
+
+
+class Tracing(Model):
+    """Spans of requests. Off unless `enabled`; needs the extra `otel`."""
+
+    enabled: bool = Field(False, description="Send spans.")
+    exporter: Literal["otlp"] = Field("otlp", description="OTLP over HTTP.")
+    endpoint: Annotated[Text, pattern(r"https?://[^\s]+", "a URL of http or https")] = Field(
+        "http://127.0.0.1:4318/v1/traces", description="The collector's URL for traces."
+    )
+    service_name: Name = Field("pointsman", description="`service.name` of the spans.")
+    sample_ratio: float = Field(
+        1.0, ge=0, le=1, description="Share of requests without a parent that are traced; else the parent decides."
+    )
+
+
+class Observability(Model):
+    """What is told of requests. Metrics are always on: `global.services.metrics`."""
+
+    tracing: Tracing | None = Field(None, description="Spans of requests.")
+    metrics: NotYet = None
 
 
 class ManagementApi(Model):

@@ -6,7 +6,8 @@ import pytest
 
 from router.config.plan import Plan
 from router.config.problems import ConfigError
-from router.config.services import AccessToken, ReplaySettings
+from router.config.read_headers import read_headers
+from router.config.services import AccessToken, ReplaySettings, TracingSettings
 from tests.support.plans import PLAIN, plan_of
 
 
@@ -64,3 +65,25 @@ class TestRouterReplay:
 
     def test_other_stores_are_not_built(self) -> None:
         assert "not supported yet" in problem("router_replay: {enabled: true, path: r, store_backend: redis}")
+
+
+class TestTracing:
+    def test_it_is_off_unless_enabled(self) -> None:
+        assert plan_of().services.tracing is None
+        assert with_services("observability: {tracing: {sample_ratio: 0.5}}").services.tracing is None
+
+    def test_defaults(self) -> None:
+        tracing = with_services("observability: {tracing: {enabled: true}}").services.tracing
+        assert tracing == TracingSettings("http://127.0.0.1:4318/v1/traces", "pointsman", 1.0)
+
+    def test_an_endpoint_is_a_url(self) -> None:
+        assert "must be a URL" in problem("observability: {tracing: {enabled: true, endpoint: localhost}}")
+
+
+class TestHeadersThatEnvoySends:
+    def test_only_what_is_used(self) -> None:
+        assert not {"traceparent", "x-request-id"} & set(read_headers(plan_of()))
+        traced = read_headers(with_services("observability: {tracing: {enabled: true}}"))
+        assert {"traceparent", "tracestate"} <= set(traced)
+        recorded = with_services("router_replay: {enabled: true, path: r, capture_personal_data: true}")
+        assert {"x-request-id", "x-session-id"} <= set(read_headers(recorded))

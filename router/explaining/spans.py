@@ -1,0 +1,134 @@
+"""One request as spans: what took how long on its way to a decision.
+
+Attributes are few and fixed: names of the configuration, numbers and closed sets. No text, and nothing a client sent.
+
+Sources: `reference.md` 7.7.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, Protocol
+
+from router.config.families import family_of
+from router.config.plan import Plan
+from router.explaining.notes import Notes
+from router.observe.tracing import Attribute, SpanRecord
+from router.wire.http import Head
+
+_PREFIX: Final = "semantic_router"
+_NS: Final = 1_000_000_000
+
+
+class SpanSink(Protocol):
+    """Where spans go."""
+
+    def record(self, span: SpanRecord, headers: Mapping[str, str]) -> None:
+        """Take a span with its children, and the headers that may name its parent."""
+
+
+class Tracer:
+    """Makes spans of every request that it is shown. A watcher of the pipeline, whose times are of `clock`."""
+
+    def __init__(
+        self,
+        sink: SpanSink,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], int] = time.time_ns,
+    ) -> None:
+        self._sink = sink
+        self._clock = clock
+        self._wall = wall
+
+    def seen(self, plan: Plan, head: Head, body: bytes, notes: Notes) -> Mapping[str, str]:
+        """Hand on the spans of a decided request. The client is told nothing."""
+        origin = self._wall() - int(self._clock() * _NS)
+        self._sink.record(request_span(plan, notes, origin), head.headers)
+        return {}
+
+
+def request_span(plan: Plan, notes: Notes, origin: int) -> SpanRecord:
+    """The spans of one request. `origin` is when the notes' clock showed zero, in nanoseconds since the epoch."""
+
+    def at(seconds: float) -> int:
+        return origin + int(seconds * _NS)
+
+    children: list[SpanRecord] = []
+    if notes.asked_at:
+        families = tuple(_families(plan, notes, at))
+        attributes: dict[str, Attribute] = {"calls": len(notes.calls), "signals": len(notes.readings)}
+        children.append(_span("signal.evaluation", at(notes.asked_at), at(notes.answered_at), attributes, families))
+    if notes.answered_at:
+        matched = len(notes.outcome.matched_rules) if notes.outcome is not None else 0
+        children.append(
+            _span("decision.evaluation", at(notes.answered_at), at(notes.decided_at), {"signals.matched": matched})
+        )
+    chosen = _chosen(notes)
+    decided = at(notes.decided_at or notes.ended)
+    if notes.target is not None:
+        children.append(_span("routing.decision", decided, at(notes.ended), chosen))
+    if "model" in chosen:
+        children.append(_span("backend.selection", decided, at(notes.ended), chosen))
+    return _span(
+        "request.received",
+        at(notes.started),
+        at(notes.ended),
+        {**chosen, **_received(plan, notes)},
+        tuple(children),
+        error=notes.code.value if notes.code is not None else None,
+    )
+
+
+def _received(plan: Plan, notes: Notes) -> dict[str, Attribute]:
+    found: dict[str, Attribute] = {"revision": plan.revision}
+    if notes.request is not None:
+        found |= {"format": notes.request.format.value, "streaming": notes.request.stream}
+    if notes.code is not None:
+        found["error"] = notes.code.value
+    return found
+
+
+def _chosen(notes: Notes) -> dict[str, Attribute]:
+    told = notes.target.told if notes.target is not None else {}
+    found: dict[str, Attribute] = {
+        name: told[name] for name in ("recipe", "decision", "model", "algorithm") if name in told
+    }
+    if notes.outcome is not None and notes.outcome.confidence is not None:
+        found["confidence"] = notes.outcome.confidence
+    return found
+
+
+def _families(plan: Plan, notes: Notes, at: Callable[[float], int]) -> Iterator[SpanRecord]:
+    """A span for each family of rules that ask a model, as long as the longest call that was made for it."""
+    seconds = {call.deployment: call.seconds for call in notes.calls}
+    recipe = plan.recipes[notes.recipe] if notes.recipe is not None else None
+    rules = defaultdict(list)
+    for rule in recipe.questions if recipe is not None else ():
+        rules[family_of(rule.name)].append(rule)
+    for family, asked in rules.items():
+        readings = [notes.readings[rule.name] for rule in asked if rule.name in notes.readings]
+        attributes: dict[str, Attribute] = {
+            "signals": len(asked),
+            "signals.matched": sum(reading.matched is True for reading in readings),
+            "signals.unknown": sum(reading.matched is None for reading in readings),
+            "deployments": ",".join(dict.fromkeys(rule.deployment for rule in asked)),
+        }
+        longest = max((seconds.get(rule.deployment, 0.0) for rule in asked), default=0.0)
+        end = min(notes.asked_at + longest, notes.answered_at)
+        yield _span(f"signal.{family}", at(notes.asked_at), at(end), attributes)
+
+
+def _span(
+    name: str,
+    start: int,
+    end: int,
+    attributes: Mapping[str, Attribute],
+    children: tuple[SpanRecord, ...] = (),
+    *,
+    error: str | None = None,
+) -> SpanRecord:
+    named = {f"{_PREFIX}.{key}": value for key, value in attributes.items()}
+    return SpanRecord(f"{_PREFIX}.{name}", start, max(start, end), named, children, error)

@@ -1,0 +1,97 @@
+"""Spans of one request: their names, their times, and nothing of what the client said."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+
+import orjson
+
+from router.explaining.notes import Notes
+from router.explaining.spans import Tracer
+from router.observe import Metrics
+from router.observe.tracing import SpanRecord
+from router.pipeline import Pipeline
+from router.questions import Answer, NoulAnswer, Unknown, UnknownReason
+from router.wire.http import Head
+from tests.support.plans import ScriptedAsker, generation_of, plan_of
+
+CANARY = "canary-808"
+YES, LATE = NoulAnswer(0.9), Unknown(UnknownReason.TIMEOUT)
+PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+
+class Sink:
+    def __init__(self) -> None:
+        self.spans: list[SpanRecord] = []
+        self.headers: list[Mapping[str, str]] = []
+
+    def record(self, span: SpanRecord, headers: Mapping[str, str]) -> None:
+        self.spans.append(span)
+        self.headers.append(headers)
+
+
+async def traced(answer: Answer = YES, model: str = "auto") -> SpanRecord:
+    ticks = itertools.count(1)
+    clock = lambda: float(next(ticks))  # noqa: E731
+    sink = Sink()
+    pipeline = Pipeline(generation_of(plan_of(), ScriptedAsker({"is_code": answer})), Metrics(), clock=clock)
+    pipeline.show_to([Tracer(sink, clock=lambda: 0.0, wall=lambda: 1_000_000_000_000)])
+    body = orjson.dumps({"model": model, "messages": [{"role": "user", "content": CANARY}], "user": CANARY})
+    await pipeline.on_request(Head("POST", "/v1/chat/completions", {"traceparent": PARENT}), body)
+    assert [headers["traceparent"] for headers in sink.headers] == [PARENT]
+    (span,) = sink.spans
+    assert CANARY not in repr(span)
+    return span
+
+
+def names(span: SpanRecord) -> list[str]:
+    return [child.name.removeprefix("semantic_router.") for child in span.children]
+
+
+async def test_a_request_is_a_span_with_its_stages_as_children() -> None:
+    span = await traced()
+    assert span.name == "semantic_router.request.received"
+    assert names(span) == ["signal.evaluation", "decision.evaluation", "routing.decision", "backend.selection"]
+    assert names(span.children[0]) == ["signal.systemone"]
+    assert span.attributes["semantic_router.decision"] == "code"
+    assert span.attributes["semantic_router.model"] == "coder"
+    assert span.children[0].children[0].attributes["semantic_router.signals.matched"] == 1
+    assert span.error is None
+
+
+async def test_children_lie_within_their_parent() -> None:
+    def check(span: SpanRecord) -> None:
+        assert span.start <= span.end
+        for child in span.children:
+            assert span.start <= child.start
+            assert child.end <= span.end
+            check(child)
+
+    span = await traced()
+    check(span)
+    assert span.start == 1_000_000_000_000 + 1_000_000_000
+
+
+async def test_an_error_and_an_unknown() -> None:
+    span = await traced(LATE, "strict")
+    assert span.error == "decision_unresolved"
+    assert names(span) == ["signal.evaluation", "decision.evaluation"]
+    assert span.children[0].children[0].attributes["semantic_router.signals.unknown"] == 1
+
+
+async def test_a_name_that_a_client_made_up_is_not_told() -> None:
+    span = await traced(model=CANARY)
+    assert (span.error, names(span)) == ("model_not_found", [])
+
+
+async def test_a_model_by_its_name_is_chosen_without_a_recipe() -> None:
+    span = await traced(model="general")
+    assert names(span) == ["routing.decision", "backend.selection"]
+    assert "semantic_router.recipe" not in span.attributes
+
+
+def test_notes_of_nothing() -> None:
+    sink = Sink()
+    assert Tracer(sink).seen(plan_of(), Head("POST", "/"), b"", Notes()) == {}
+    assert sink.spans[0].children == ()
