@@ -1,0 +1,84 @@
+"""What is counted of a request, the same in all three formats, and the tokens that it needs at least."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from router.wire.counting import Counts, count
+from router.wire.surface import Format
+from tests.support.signals import request
+
+SCHEMA = {"type": "object"}
+CHAT = request(
+    Format.CHAT,
+    messages=[
+        {"role": "system", "content": "be kind"},
+        {"role": "user", "content": [{"type": "text", "text": "hi"}, {"type": "image_url", "image_url": {"url": "u"}}]},
+        {"role": "assistant", "content": "ok", "tool_calls": [{"function": {"name": "f", "arguments": "{}"}}]},
+        {"role": "tool", "tool_call_id": "1", "content": "42"},
+    ],
+    tools=[{"type": "function", "function": {"name": "f", "parameters": SCHEMA}}],
+    max_tokens=100,
+)
+MESSAGES = request(
+    Format.MESSAGES,
+    system="be kind",
+    messages=[
+        {"role": "user", "content": [{"type": "text", "text": "hi"}, {"type": "image", "source": {"type": "base64"}}]},
+        {
+            "role": "assistant",
+            "content": [{"type": "text", "text": "ok"}, {"type": "tool_use", "name": "f", "input": {}}],
+        },
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": "42"}]},
+    ],
+    tools=[{"name": "f", "input_schema": SCHEMA}],
+    max_tokens=100,
+)
+RESPONSES = request(
+    Format.RESPONSES,
+    instructions="be kind",
+    input=[
+        {"role": "user", "content": [{"type": "input_text", "text": "hi"}, {"type": "input_image", "image_url": "u"}]},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "ok"}]},
+        {"type": "function_call", "call_id": "1", "name": "f", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "1", "output": "42"},
+    ],
+    tools=[{"type": "function", "name": "f", "parameters": SCHEMA}],
+    max_output_tokens=100,
+)
+
+
+@pytest.mark.parametrize("asked", [CHAT, MESSAGES, RESPONSES], ids=["chat", "messages", "responses"])
+def test_one_conversation_counts_the_same_in_every_format(asked: Any) -> None:
+    found = count(asked)
+    assert dict(found.messages) == {"system": 1, "user": 1, "assistant": 1, "tool": 1}
+    assert dict(found.media) == {"text": 1, "image": 1}
+    assert (found.images, found.tool_definitions, found.tool_calls, found.tool_results) == (1, 1, 1, 1)
+    assert found.active_tool_loop
+    assert found.text_bytes == len("be kind") + len("hi") + len("ok") + len("42")
+    assert found.output_reserve == 100
+    assert found.token_floor == 4 + found.structured_bytes + 8192 + 4 * 4 + 8 * 2 + 100
+
+
+def test_the_token_floor_of_nothing() -> None:
+    assert Counts().token_floor == 0
+
+
+@pytest.mark.parametrize("content", [None, "", [], [None], [{"type": "text", "text": ""}], [{"type": "new", "x": 1}]])
+def test_empty_and_unknown_content_counts_as_a_message_without_text(content: Any) -> None:
+    found = count(request(Format.CHAT, messages=[{"role": "user", "content": content}]))
+    assert (found.message_count, found.text_bytes, dict(found.media)) == (1, 0, {})
+
+
+def test_calls_that_the_server_settles_leave_no_loop_open() -> None:
+    items = [{"type": "web_search_call", "id": "1", "status": "completed"}, {"role": "user", "content": "and?"}]
+    assert not count(request(Format.RESPONSES, input=items)).active_tool_loop
+
+
+@pytest.mark.parametrize("limit", [None, True, -1, "9", 1.5])
+def test_a_reserve_that_is_no_number_is_none(limit: Any) -> None:
+    assert (
+        count(request(Format.CHAT, messages=[{"role": "user", "content": "x"}], max_tokens=limit)).output_reserve == 0
+    )
