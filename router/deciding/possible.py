@@ -111,6 +111,11 @@ class Outlook:
         contenders = self._contenders(self._standings(self._facts(readings)))
         return frozenset(standing.decision.name for standing in contenders if standing.fates & _MATCHES)
 
+    def contenders(self, readings: Readings) -> tuple[tuple[Decision, bool], ...]:
+        """The decisions that could still be selected or fail the request, and whether each matches for certain."""
+        found = self._contenders(self._standings(self._facts(readings)))
+        return tuple((standing.decision, standing.fates == _MATCHES) for standing in found)
+
     def needed_rules(self, readings: Readings) -> Rules:
         """As the function of this name."""
         facts = self._facts(readings)
