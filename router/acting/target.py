@@ -12,6 +12,7 @@ import msgspec
 from router.acting.selection import eligible
 from router.config.actions import NOTHING, Actions
 from router.config.candidates import ModelRef, Reasoning
+from router.config.families import SYSTEMONE, family_of
 from router.config.plan import ApiFormat, Decision, Plan, ProviderModel
 from router.deciding.engine import Outcome
 from router.wire.errors import ErrorCode
@@ -131,8 +132,9 @@ def _told(recipe: str, outcome: Outcome) -> dict[str, str]:
     told = {"recipe": recipe}
     if outcome.confidence is not None:
         told["confidence"] = f"{outcome.confidence:.4f}"
-    if outcome.matched_rules:
-        told["matched_decision_model"] = ",".join(outcome.matched_rules)
+    asked = [rule for rule in outcome.matched_rules if family_of(rule) == SYSTEMONE]
+    if asked:
+        told["matched_decision_model"] = ",".join(asked)
     if outcome.applied:
         told["applied_unknown_policy"] = ",".join(outcome.applied)
     return told

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
+from typing import Literal
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from router.config.plan import BandMapping, Leaf, Output, Recipe, Rule, Score, ScoreInput
+from router.config.plan import BandMapping, Leaf, Output, Partition, Recipe, Rule, Score, ScoreInput
 from router.deciding.engine import Outcome, decide, prepare
 from router.deciding.possible import Outlook
 from router.questions import NoulAnswer, Predicate
@@ -32,6 +33,7 @@ SCORE = Score(
 BANDS = BandMapping(
     "m", "s", "threshold_bands", 10.0, (Output("high", Predicate(gte=0.7)), Output("low", Predicate(lt=0.3)))
 )
+RIVALS = Partition("p", ("b", "c"), "c")
 
 
 def reading(name: str, value: float | None) -> Reading:
@@ -68,7 +70,9 @@ def recipes(draw: st.DrawFn) -> Recipe:
         )
         for i in range(count)
     )
-    return Recipe("r", draw(st.sampled_from(["priority", "confidence"])), QUESTIONS, (SCORE,), (BANDS,), decisions)
+    strategy: Literal["priority", "confidence"] = draw(st.sampled_from(["priority", "confidence"]))
+    partitions = draw(st.sampled_from([(), (RIVALS,)]))
+    return Recipe("r", strategy, QUESTIONS, (SCORE,), (BANDS,), decisions, (), partitions)
 
 
 KNOWN = st.dictionaries(st.sampled_from(NAMES), st.sampled_from(VALUES), max_size=4)

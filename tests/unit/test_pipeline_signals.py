@@ -1,0 +1,137 @@
+"""Signals of every family, through the pipeline."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+
+from router.observe import Metrics
+from router.pipeline import Pipeline
+from router.questions import Answer, ChoiceAnswer
+from router.signals.facts import RequestFacts
+from router.verdict import Forward
+from tests.support.plans import ScriptedAsker, generation_of, plan_of
+from tests.support.signals import chat
+from tests.unit.test_pipeline import post
+
+CONFIGURATION = """\
+version: v0.5
+listeners:
+  - {name: public, address: 127.0.0.1, port: 8801, identity: {trust_headers: true, trusted_peers: [10.0.0.0/8]}}
+providers:
+  models:
+    - {name: coder, backend_refs: [{endpoint: "http://127.0.0.1:9101/v1"}]}
+    - {name: general, backend_refs: [{endpoint: "http://127.0.0.1:9101/v1"}]}
+    - {name: staff, backend_refs: [{endpoint: "http://127.0.0.1:9101/v1"}]}
+    - {name: sorry, backend_refs: [{endpoint: "http://127.0.0.1:9101/v1"}]}
+recipes:
+  - name: words
+    signals:
+      keywords: [{name: code, keywords: [python, traceback]}]
+      role_bindings: [{name: staff, role: staff, subjects: [{kind: Group, name: ops}]}]
+    decisions:
+      - name: staff
+        priority: 9
+        rules: {operator: AND, conditions: [{type: authz, name: staff}]}
+        modelRefs: [{model: staff}]
+      - {name: code, rules: {operator: AND, conditions: [{type: keyword, name: code}]}, modelRefs: [{model: coder}]}
+      - {name: rest, rules: {}, modelRefs: [{model: general}]}
+  - name: mixed
+    signals:
+      keywords: [{name: code, keywords: [python]}]
+      user_feedbacks: [{name: mood}]
+      turn_relation: [{name: turn}]
+    decisions:
+      - name: code
+        priority: 9
+        rules: {operator: AND, conditions: [{type: keyword, name: code}]}
+        modelRefs: [{model: coder}]
+      - name: unhappy
+        priority: 5
+        rules: {operator: AND, conditions: [{type: user_feedback, name: mood, label: wrong_answer}]}
+        modelRefs: [{model: sorry}]
+      - name: fresh
+        rules: {operator: AND, conditions: [{type: turn_relation, name: turn, label: new}]}
+        modelRefs: [{model: general}]
+entrypoints:
+  - {model_names: [words], recipe: words, default: true}
+  - {model_names: [mixed], recipe: mixed}
+global: {model_catalog: {ask: ASK}}
+"""
+SAID = {"role": "assistant", "content": "It is 41."}
+
+
+def wrong(chosen: str, *others: str) -> Answer:
+    return ChoiceAnswer(chosen, {chosen: 0.9, **dict.fromkeys(others, 0.1 / max(len(others), 1))}, 0.9)
+
+
+def pipeline(ask: str = "all", **answers: Answer) -> tuple[Pipeline, ScriptedAsker, Metrics]:
+    named = {key.replace("__", ":"): answer for key, answer in answers.items()}
+    asker, metrics = ScriptedAsker(named), Metrics()
+    return Pipeline(generation_of(plan_of(CONFIGURATION.replace("ASK", ask)), asker), metrics), asker, metrics
+
+
+async def model(decided: Pipeline, name: str, *messages: Any, **headers: str) -> str:
+    written = [{"role": "user", "content": one} if isinstance(one, str) else one for one in messages]
+    verdict = await decided.on_request(post(**headers), orjson.dumps({"model": name, "messages": written}))
+    assert isinstance(verdict, Forward)
+    return verdict.model
+
+
+async def test_words_decide_and_nobody_is_asked() -> None:
+    decided, asker, _ = pipeline()
+    assert await model(decided, "words", "a Python question") == "coder"
+    assert await model(decided, "words", "a pythonic question") == "general"
+    assert not asker.asked
+
+
+async def test_identity_decides_where_peers_are_trusted() -> None:
+    decided, _, _ = pipeline()
+    assert await model(decided, "words", "hi", **{"x-authz-user-groups": "ops"}) == "staff"
+    untrusting = CONFIGURATION.replace("ASK", "all").replace("trust_headers: true", "trust_headers: false")
+    other = Pipeline(generation_of(plan_of(untrusting)), Metrics())
+    assert await model(other, "words", "hi", **{"x-authz-user-groups": "ops"}) == "general"
+
+
+@pytest.mark.parametrize("ask", ["all", "needed"])
+async def test_a_first_turn_is_new_and_gives_no_feedback(ask: str) -> None:
+    decided, _, _ = pipeline(ask)
+    assert await model(decided, "mixed", "hello") == "general"
+
+
+@pytest.mark.parametrize("ask", ["all", "needed"])
+async def test_later_turns_are_asked_about(ask: str) -> None:
+    answers = {
+        "user_feedback__mood": wrong("wrong_answer", "satisfied"),
+        "turn_relation__turn": wrong("correction", "new"),
+    }
+    decided, asker, _ = pipeline(ask, **answers)
+    assert await model(decided, "mixed", "6 times 7?", SAID, "that is wrong") == "sorry"
+    (texts,) = asker.asked
+    assert "Assistant: It is 41.\n\nUser: that is wrong" in texts.values()
+    assert "User: 6 times 7?\n\nUser: that is wrong" in texts.values()
+
+
+async def test_needed_asks_nothing_that_a_heuristic_has_settled() -> None:
+    decided, _, _ = pipeline("needed")
+    policy = decided.session()._generation.policies["mixed"]
+    assert policy.needed is not None
+    assert policy.heuristics is not None
+    texts = dict.fromkeys(policy.stage.states, "text")
+    settled, _ = policy.needed.given(texts, policy.heuristics.read(RequestFacts(chat("python"))))
+    assert not settled.deployments
+    open_, _ = policy.needed.given(texts, policy.heuristics.read(RequestFacts(chat("rust"))))
+    assert open_.deployments
+
+
+async def test_a_large_text_is_read_beside_the_event_loop() -> None:
+    decided, _, _ = pipeline()
+    assert await model(decided, "words", "word " * 60_000 + " traceback") == "coder"
+
+
+def test_a_recipe_without_signals_stays_decided_beforehand() -> None:
+    generation = generation_of(plan_of(CONFIGURATION.replace("ASK", "all")))
+    assert not generation.policies["words"].foregone
+    assert generation.policies["words"].openings == ()
