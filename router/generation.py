@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from router.acting.picking import Stages, selector_stages
 from router.acting.target import Contest, Settled, foregone
 from router.asking.asker import Asker
 from router.asking.fleet import Connections
@@ -42,6 +43,7 @@ class Policy:
     foregone: Mapping[ApiFormat, Settled | Contest]
     heuristics: Heuristics | None = None
     openings: tuple[QuestionRule, ...] = ()
+    selectors: Stages = field(default_factory=dict)
 
 
 def _policy(recipe: Recipe, plan: Plan) -> Policy:
@@ -51,7 +53,7 @@ def _policy(recipe: Recipe, plan: Plan) -> Policy:
     stage = prepare_stage(recipe.questions, plan.deployments)
     heuristics = Heuristics(recipe.heuristics) if recipe.heuristics else None
     openings = tuple(rule for rule in recipe.questions if rule.opening is not None)
-    return Policy(recipe, stage, needed, compiled, settled, heuristics, openings)
+    return Policy(recipe, stage, needed, compiled, settled, heuristics, openings, selector_stages(recipe, plan))
 
 
 class Generation:

@@ -15,11 +15,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 
+from router.acting.affinity import Affinity, conversation
 from router.acting.answering import own_answer
 from router.acting.editing import edited, edits
-from router.acting.selection import drawn
+from router.acting.picking import by_question, by_weight
 from router.acting.target import Answered, Contest, Refused, Settled, settle, target_by_name
 from router.config.actions import NO_HEADERS
+from router.config.candidates import ModelRef
 from router.config.plan import ApiFormat
 from router.deciding.engine import Outcome, decide
 from router.explaining.notes import Notes
@@ -109,6 +111,7 @@ class Pipeline:
         self._metrics = metrics
         self._clock = clock
         self._draw = draw
+        self._affinity = Affinity(clock)
 
     def show_to(self, watchers: Sequence[Watcher]) -> None:
         """Show every request that is decided from now on to these."""
@@ -233,8 +236,29 @@ class Pipeline:
         if target.decision is not None:
             self._metrics.decided(recipe, target.decision)()
         if isinstance(target, Contest):
-            return target.target(plan, drawn(target.refs, self._draw()))
+            return target.target(plan, await self._pick(generation, policy, target, request, head))
         return target
+
+    async def _pick(
+        self, generation: Generation, policy: Policy, contest: Contest, request: LlmRequest, head: Head
+    ) -> ModelRef:
+        """One of several candidates: the conversation's own, if it has one already."""
+        selector = contest.rule.selector
+        key = conversation(contest, head.headers, request) if selector.sticky else None
+        ref = self._affinity.of(key, contest.refs) if key is not None else None
+        if ref is None and selector.question is None:
+            ref = by_weight(contest, key, self._draw).ref
+        if ref is None:
+            stage = policy.selectors[contest.decision, request.format.api]
+            deadline = self._clock() + generation.signal_timeout_s
+            deployments = generation.plan.deployments
+            picked = await by_question(contest, request, generation.asker, stage, deployments, deadline=deadline)
+            ref = picked.ref
+            if picked.fallback is not None:
+                self._metrics.selector_fallback(policy.recipe.name, contest.decision, picked.fallback)()
+        if key is not None:
+            self._affinity.keep(key, ref.model)
+        return ref
 
     async def _judge(
         self, generation: Generation, policy: Policy, request: LlmRequest, head: Head, notes: Notes | None

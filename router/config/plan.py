@@ -158,9 +158,14 @@ Rule = Leaf | Node
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """How one of a decision's candidates is picked: the first, or one by weight."""
+    """How one of a decision's candidates is picked: the first, one by weight, or by one more question.
 
-    kind: Literal["static", "weighted"]
+    `question` is a choice between the candidates, by their names. With `sticky`, a conversation keeps its model.
+    """
+
+    kind: Literal["static", "weighted", "systemone"]
+    question: QuestionRule | None = None
+    sticky: bool = True
 
 
 STATIC = Selector("static")
@@ -274,6 +279,12 @@ class Recipe:
     def rules(self) -> tuple[QuestionRule | HeuristicRule, ...]:
         """All signal rules."""
         return (*self.questions, *self.heuristics)
+
+    @property
+    def asked(self) -> tuple[QuestionRule, ...]:
+        """All questions to decision models: those of signal rules, then those of selectors."""
+        selectors = (decision.selector.question for decision in self.decisions)
+        return (*self.questions, *(question for question in selectors if question is not None))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ Envoy sends the router no others: nobody's key and no cookie leaves Envoy for it
 
 from __future__ import annotations
 
+from router.config.candidates import SESSION_HEADERS
 from router.config.plan import Plan
 from router.config.services import REQUEST_ID, SESSION_HEADERS, TRACE_HEADERS
 
@@ -14,6 +15,8 @@ def read_headers(plan: Plan) -> tuple[str, ...]:
     names: set[str] = set()
     for recipe in plan.recipes.values():
         for decision in recipe.decisions:
+            if decision.selector.kind != "static" and decision.selector.sticky:
+                names.update(SESSION_HEADERS)
             if decision.actions.headers is not None:
                 names.update(name for name, _ in decision.actions.headers.add)
     services = plan.services

@@ -43,6 +43,12 @@ class Metrics:
             "llm_decision_match", "Decisions selected.", ["recipe", "decision"], registry=self.registry
         )
         self._signals = Counter("llm_signal_match", "Rules that matched.", ["recipe", "signal"], registry=self.registry)
+        self._fallbacks = Counter(
+            "pointsman_selector_fallbacks",
+            "Requests for which a selector's model gave no choice, so that the first candidate was taken.",
+            ["recipe", "decision", "reason"],
+            registry=self.registry,
+        )
         self.routing_seconds = Histogram(
             "llm_model_routing_latency_seconds",
             "From the last byte of the request's body to the verdict.",
@@ -105,6 +111,7 @@ class Metrics:
         self.forwarded = cache(self._forwarded)
         self.decided = cache(self._decided)
         self.matched = cache(self._matched)
+        self.selector_fallback = cache(self._selector_fallback)
         self.runtime_call = cache(self._runtime_call)
         self.runtime_seconds = cache(self._runtime_duration)
         self.unknown_answer = cache(self._unknown_answer)
@@ -125,6 +132,9 @@ class Metrics:
 
     def _matched(self, recipe: str, signal: str) -> Callable[[], None]:
         return self._signals.labels(recipe, signal).inc
+
+    def _selector_fallback(self, recipe: str, decision: str, reason: str) -> Callable[[], None]:
+        return self._fallbacks.labels(recipe, decision, reason).inc
 
     def _runtime_call(self, deployment: str, outcome: str) -> Callable[[], None]:
         return self._runtime_requests.labels(deployment, outcome).inc

@@ -25,7 +25,7 @@ def asked_deployments(plan: Plan) -> tuple[Deployment, ...]:
     """The deployments that some published recipe asks. Others are not started: nothing would ever reach them."""
     recipes = set(plan.entrypoints.values()) | ({plan.default_entrypoint} if plan.default_entrypoint else set())
     asked = dict.fromkeys(
-        rule.deployment for name, recipe in plan.recipes.items() if name in recipes for rule in recipe.questions
+        rule.deployment for name, recipe in plan.recipes.items() if name in recipes for rule in recipe.asked
     )
     return tuple(plan.deployments[name] for name in asked)
 
@@ -97,7 +97,7 @@ async def describe_attached(plan: Plan, connections: Connections) -> Plan:
 
 def _incapable(plan: Plan) -> Iterator[str]:
     for recipe in plan.recipes.values():
-        for rule in recipe.questions:
+        for rule in recipe.asked:
             capabilities = plan.deployments[rule.deployment].capabilities
             if capabilities is not None and not _can_answer(capabilities, rule):
                 preset = rule.question.preset

@@ -206,3 +206,16 @@ class TestCandidates:
             found[raw.parse().model] += 1
         assert found.keys() == {"chat", "chat-b"}
         assert found["chat"] > found["chat-b"]
+
+    def test_a_session_keeps_its_model(self, clients: Sdks) -> None:
+        for session in range(6):
+            headers = {"x-session-id": f"{session}-{uuid.uuid4().hex}"}
+            models = {
+                clients.oai.chat.completions.create(
+                    model="weighted",
+                    messages=[{"role": "user", "content": f"Question {number}"}],
+                    extra_headers=headers,
+                ).model
+                for number in range(5)
+            }
+            assert len(models) == 1

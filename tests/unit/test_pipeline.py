@@ -11,7 +11,7 @@ import pytest
 
 from router.observe import Metrics
 from router.pipeline import LARGE_BODY, Pipeline
-from router.questions import Answer, NoulAnswer, Unknown, UnknownReason
+from router.questions import Answer, ChoiceAnswer, NoulAnswer, Unknown, UnknownReason
 from router.verdict import Fault, Forward, HeadVerdict
 from router.wire.http import Head, Reply
 from tests.support.plans import PLAIN, ScriptedAsker, generation_of, plan_of
@@ -244,7 +244,8 @@ class TestChanged:
 class TestPicked:
     CONFIG = PLAIN.replace(
         "modelRefs: [{model: general}]",
-        "modelRefs: [{model: general, weight: 1}, {model: coder, weight: 3, lora_name: sql, use_reasoning: false}]",
+        "modelRefs: [{model: general, weight: 1}, {model: coder, weight: 3, lora_name: sql, use_reasoning: false}]\n"
+        "        algorithm: {type: weighted, session_affinity: false}",
     )
 
     @pytest.mark.parametrize(
@@ -260,6 +261,61 @@ class TestPicked:
         assert isinstance(verdict, Forward)
         assert (verdict.model, verdict.body) == (model, expected)
         assert (verdict.metadata["algorithm"], verdict.metadata["model"]) == ("weighted", model)
+
+    ASKING = PLAIN.replace(
+        "modelRefs: [{model: general}]",
+        "modelRefs: [{model: claude}, {model: general}, {model: coder}]\n"
+        "        algorithm: {type: systemone, systemone: {candidates: {coder: Writes code.}}}",
+    )
+
+    @pytest.mark.parametrize(
+        ("answer", "model", "fallbacks"),
+        [
+            (ChoiceAnswer("coder", {"coder": 0.8, "general": 0.2}, 0.8), "coder", {}),
+            (ChoiceAnswer("claude", {"claude": 1.0}, 1.0), "general", {"invalid_answer": 1}),
+            (LATE, "general", {"timeout": 1}),
+            (YES, "general", {"not_asked": 1}),
+        ],
+    )
+    async def test_by_a_question(self, answer: Answer, model: str, fallbacks: dict[str, int]) -> None:
+        asker, metrics = ScriptedAsker({"selector": answer}), Metrics()
+        made = Pipeline(generation_of(plan_of(self.ASKING), asker), metrics)
+        verdict = await made.on_request(post(), body("fixed"))
+        assert isinstance(verdict, Forward)
+        assert (verdict.model, verdict.metadata["algorithm"]) == (model, "systemone")
+        assert [list(texts.values()) for texts in asker.asked] == [["hello"]]
+        for reason in ("invalid_answer", "timeout", "not_asked"):
+            series = f'pointsman_selector_fallbacks_total{{decision="all",reason="{reason}",recipe="fixed"}}'
+            assert value(metrics, series) == fallbacks.get(reason, 0)
+
+    async def test_a_lone_candidate_of_a_format_is_not_asked_about(self) -> None:
+        asker = ScriptedAsker({})
+        made = Pipeline(generation_of(plan_of(self.ASKING), asker), Metrics())
+        verdict = await made.on_request(post(MESSAGES), body("fixed", max_tokens=9))
+        assert isinstance(verdict, Forward)
+        assert (verdict.model, asker.asked) == ("claude", [])
+
+    async def test_a_conversation_keeps_its_model(self) -> None:
+        asker = ScriptedAsker({"selector": ChoiceAnswer("coder", {"coder": 0.8, "general": 0.2}, 0.8)})
+        made = Pipeline(generation_of(plan_of(self.ASKING), asker), Metrics())
+        turns = [{"role": "user", "content": "hello"}]
+        for asked in (1, 1, 1):
+            verdict = await made.on_request(post(), orjson.dumps({"model": "fixed", "messages": turns}))
+            assert isinstance(verdict, Forward)
+            assert (verdict.model, len(asker.asked)) == ("coder", asked)
+            turns += [{"role": "assistant", "content": "Hm."}, {"role": "user", "content": "More."}]
+        await made.on_request(post(), body("fixed", "another"))
+        await made.on_request(post(x_session_id="1"), body("fixed"))
+        await made.on_request(post(x_session_id="1"), body("fixed", "anything"))
+        assert len(asker.asked) == 3
+
+    async def test_unless_it_is_configured_otherwise(self) -> None:
+        text = self.ASKING.replace("algorithm: {", "algorithm: {session_affinity: false, ")
+        asker = ScriptedAsker({"selector": ChoiceAnswer("coder", {"coder": 0.8, "general": 0.2}, 0.8)})
+        made = Pipeline(generation_of(plan_of(text), asker), Metrics())
+        for _ in range(2):
+            await made.on_request(post(), body("fixed"))
+        assert len(asker.asked) == 2
 
 
 class TestAnswered:

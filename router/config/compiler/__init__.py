@@ -47,11 +47,12 @@ def compile_plan(
     catalogue.check()
     recipes: Names[Recipe] = Names("recipe")
     recipes.foresee(context, "recipes")
-    compiler = Recipes(context, catalogue, models, default_model, Candidates(context, models, root.providers))
+    candidates = Candidates(context, catalogue, models, root.providers)
+    compiler = Recipes(context, catalogue, models, default_model, candidates)
     for recipe in root.recipes:
         recipes.declare(context, recipe.at("name"), recipe.name, compiler.compile(recipe))
     entrypoints, default_entrypoint = compile_entrypoints(context, root.entrypoints, recipes, models)
-    used = {question.deployment for recipe in recipes.known.values() for question in recipe.questions}
+    used = {question.deployment for recipe in recipes.known.values() for question in recipe.asked}
     _warn_unused(context, root, catalogue, used, set(entrypoints.values()))
     return Plan(
         revision=revision(document),

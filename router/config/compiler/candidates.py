@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 from router.config.candidates import ModelRef, Reasoning, Switch
-from router.config.compiler.context import Context, Names
+from router.config.compiler.catalogue import Catalogue
+from router.config.compiler.context import Context, Names, deprecated
+from router.config.compiler.questions import DEFAULT_TIMEOUT_MS
 from router.config.model import decisions as dialect
 from router.config.model.providers import Defaults, Providers
 from router.config.model.providers import ProviderModel as WrittenModel
-from router.config.plan import ApiFormat, ProviderModel, Selector
+from router.config.plan import ApiFormat, Deployment, ProviderModel, QuestionRule, Selector, StateKind
+from router.config.problems import Path
+from router.questions import Option, Question, QuestionType
+
+SELECTOR = "selector"
+"""The name of a selector's question among the answers."""
 
 
 class Candidates:
     """The compiler of `modelRefs` and `algorithm`, for every recipe of a document."""
 
-    def __init__(self, context: Context, models: Names[ProviderModel], providers: Providers | None) -> None:
+    def __init__(
+        self, context: Context, catalogue: Catalogue, models: Names[ProviderModel], providers: Providers | None
+    ) -> None:
         self.context = context
+        self.catalogue = catalogue
         self.models = models
         self.written = {model.name: model for model in (providers.models if providers else ())}
         self.defaults = (providers.defaults if providers else None) or Defaults.model_validate({})
@@ -46,7 +56,58 @@ class Candidates:
         if weighted and algorithm.type != "weighted" and not self.context.is_cut(algorithm.at("type")):
             message = f"weights mean nothing to the algorithm {algorithm.type}"
             self.context.error(weighted[0].at("weight"), message, "remove them, or write type: weighted", key=True)
-        return Selector(algorithm.type)
+        self._check_settings(algorithm)
+        sticky = algorithm.session_affinity is not False
+        if algorithm.type in ("systemone", "decision"):
+            return Selector("systemone", self._question(decision, algorithm), sticky)
+        return Selector("weighted" if algorithm.type == "weighted" else "static", None, sticky)
+
+    def _check_settings(self, algorithm: dialect.Algorithm) -> None:
+        """Settings that the algorithm does not have, and older names."""
+        for key in ("systemone", "decision"):
+            if getattr(algorithm, key) is not None and algorithm.type != key:
+                hint = f"write type: {key}, or remove it"
+                self.context.error(algorithm.at(key), f"the algorithm {algorithm.type} has no {key}", hint, key=True)
+        if algorithm.type == "decision":
+            deprecated(self.context, algorithm.at("type"))
+        if algorithm.type == "static" and algorithm.has("session_affinity"):
+            path = algorithm.at("session_affinity")
+            self.context.error(path, "static always picks the same candidate", "remove it", key=True)
+
+    def _question(self, decision: dialect.Decision, algorithm: dialect.Algorithm) -> QuestionRule | None:
+        """The choice between the candidates, or None after reporting what is wrong with it."""
+        settings = algorithm.systemone or algorithm.decision or dialect.SystemoneSelector.model_validate({})
+        path = settings.at("deployment") if settings.deployment is not None else algorithm.at("type")
+        names = list(dict.fromkeys(ref.model for ref in decision.modelRefs or ()))
+        if len(names) < 2 and not self.context.is_cut(decision.at("modelRefs")):
+            hint = "add one, or remove algorithm"
+            self.context.error(algorithm.at("type"), "a selector needs at least two candidates", hint)
+        for name in settings.candidates:
+            if name not in names:
+                message = f"{self.context.shown(name)} is not among the decision's modelRefs"
+                self.context.error(settings.at("candidates", name), message, f"they are: {', '.join(names)}", key=True)
+        deployment = self.catalogue.find(settings.deployment, path)
+        if deployment is None:
+            return None
+        self._check_capability(deployment, len(names), path)
+        options = tuple(Option(name, settings.candidates.get(name) or self._description(name)) for name in names)
+        question = Question(QuestionType.CHOICE, settings.instructions, options)
+        timeout_ms = settings.timeout_ms or deployment.timeout_ms or DEFAULT_TIMEOUT_MS
+        return QuestionRule(SELECTOR, deployment.name, question, StateKind.USER, None, timeout_ms)
+
+    def _check_capability(self, deployment: Deployment, options: int, path: Path) -> None:
+        can = deployment.capabilities
+        if can is None:
+            return
+        if QuestionType.CHOICE not in can.question_types:
+            message = f"the model of deployment {deployment.name} cannot answer choice questions"
+            self.context.error(path, message, "name another deployment")
+        elif options > can.max_options:
+            message = f"the model of deployment {deployment.name} takes at most {can.max_options} choices"
+            self.context.error(path, f"{message}, not {options}")
+
+    def _description(self, name: str) -> str | None:
+        return self.written[name].description if name in self.written else None
 
     # How a candidate thinks.
 

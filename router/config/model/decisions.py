@@ -15,8 +15,6 @@ from router.config.model.providers import Effort
 
 OnUnknown = Literal["match", "no_match", "fail_request"]
 OTHER_ALGORITHMS = (
-    "systemone",
-    "decision",
     "escalate",
     "confidence",
     "cascade",
@@ -78,16 +76,39 @@ class ModelRef(Model):
     reasoning_description: NotYet = None
 
 
+class SystemoneSelector(Model):
+    """The question of the systemone selector: which of the candidates should answer?"""
+
+    deployment: Name | None = Field(
+        None, description="Decision model to ask; global.model_catalog.system.decision_model if absent."
+    )
+    instructions: Text = Field(
+        "Which model should answer this request?", description="What the decision model is asked, in plain words."
+    )
+    candidates: dict[Name, Text] = Field(
+        default_factory=dict, description="What is said about a candidate; the provider model's description if absent."
+    )
+    timeout_ms: Annotated[int, Field(ge=1, le=60_000)] | None = Field(
+        None, description="How long to wait; the deployment's timeout_ms, else 1000, if absent."
+    )
+
+
 class Algorithm(Model):
     """How one of the candidates is picked."""
 
-    type: Annotated[Literal["static", "weighted"], soon(*OTHER_ALGORITHMS)] = Field(
-        description="static: the first that speaks the client's format (default). weighted: drawn by weight."
+    type: Annotated[Literal["static", "weighted", "systemone", "decision"], soon(*OTHER_ALGORITHMS)] = Field(
+        description="static: the first that speaks the client's format (default). weighted: drawn by weight. "
+        "systemone: chosen by a decision model (decision: its older name)."
+    )
+    session_affinity: bool | None = Field(
+        None, description="Whether a conversation keeps its model while the same decision matches; true if absent."
+    )
+    systemone: SystemoneSelector | None = Field(None, description="What the systemone selector asks.")
+    decision: SystemoneSelector | None = Field(
+        None, description="Older name of `systemone`.", json_schema_extra={"deprecated": True}
     )
     budget: NotYet = None
     on_error: NotYet = None
-    systemone: NotYet = None
-    decision: NotYet = None
     escalate: NotYet = None
     confidence: NotYet = None
     cascade: NotYet = None

@@ -56,7 +56,7 @@ class ProviderModel(Model):
     backend_refs: Annotated[list[BackendRef], Field(min_length=1)] | None = Field(
         None, description="Replicas of this model."
     )
-    description: str | None = Field(None, description="For people.")
+    description: str | None = Field(None, description="For people, and for the systemone selector.")
     deployment: NotYet = None
     param_size: NotYet = None
     pricing: NotYet = None

@@ -6,6 +6,7 @@ import pytest
 
 from router.config.candidates import ModelRef, Reasoning, Switch
 from router.config.plan import Decision, Selector
+from router.questions import Option
 from tests.support.config_samples import edited, errors, read
 
 REFS = "        modelRefs:\n          - model: small\n"
@@ -101,3 +102,51 @@ def test_a_family_is_for_chat_completions() -> None:
         ("providers:\n", "providers:\n" + FAMILIES),
     ]
     assert any("a family is for models that speak openai" in one for one in errors(with_refs(REFS.strip(), *edits)))
+
+
+TWO = "modelRefs: [{model: small}, {model: large}]"
+
+
+@pytest.mark.parametrize("kind", ["systemone", "decision"])
+def test_the_systemone_selector(kind: str) -> None:
+    settings = f"{{type: {kind}, {kind}: {{instructions: Which?, candidates: {{large: Deep.}}, timeout_ms: 70}}}}"
+    described = ("    - name: small\n", "    - name: small\n      description: Quick.\n")
+    selector = decision(f"{TWO}\n        algorithm: {settings}", described).selector
+    assert (selector.kind, selector.sticky) == ("systemone", True)
+    assert selector.question is not None
+    assert selector.question.question.options == (Option("small", "Quick."), Option("large", "Deep."))
+    assert (selector.question.question.instructions, selector.question.timeout_ms) == ("Which?", 70)
+
+
+def test_its_deployment_is_started() -> None:
+    loaded = read(with_refs(f"{TWO}\n        algorithm: {{type: systemone, session_affinity: false}}"))
+    assert "builtin" in loaded.plan.deployments
+    assert loaded.plan.recipes["default"].decisions[1].selector.sticky is False
+
+
+@pytest.mark.parametrize(
+    ("refs", "expected"),
+    [
+        (
+            "modelRefs: [{model: small}]\n        algorithm: {type: systemone}",
+            "a selector needs at least two candidates",
+        ),
+        (TWO + "\n        algorithm: {type: static, systemone: {}}", "the algorithm static has no systemone"),
+        (TWO + "\n        algorithm: {type: systemone, decision: {}}", "the algorithm systemone has no decision"),
+        (TWO + "\n        algorithm: {type: static, session_affinity: true}", "static always picks the same candidate"),
+        (
+            TWO + "\n        algorithm: {type: systemone, systemone: {candidates: {larg: a}}}",
+            'candidates.larg: "larg" is not among the decision\'s modelRefs; they are: small, large',
+        ),
+        (
+            TWO + "\n        algorithm: {type: systemone, systemone: {deployment: nobody}}",
+            'no deployment is named "nobody"',
+        ),
+        (TWO + "\n        algorithm: {type: latency_aware}", '"latency_aware" is not supported yet'),
+        (TWO + "\n        algorithm: {type: multi_factor}", '"multi_factor" is not supported yet'),
+    ],
+)
+def test_mistakes_of_algorithms(refs: str, expected: str) -> None:
+    found = errors(with_refs(refs))
+    assert len(found) == 1, found
+    assert expected in found[0]
