@@ -74,8 +74,6 @@ class TestHead:
     def test_a_backends_own_path_is_no_way_round(self, path: str, served_at: str) -> None:
         text = PLAIN.replace("9101/v1", f"9101{served_at}")
         text = text.replace("providers:", "providers:\n  defaults: {model: coder}")
-            "providers:", "providers:\n  defaults: {model: coder}"
-        )
         assert code(pipeline(text=text)[0].on_head(post(path))) == "unknown_path"
         assert pipeline(text=text)[0].on_head(Head("GET", path)) is HeadVerdict.PASS_THROUGH
         assert pipeline()[0].on_head(post(path)) is HeadVerdict.PASS_THROUGH
