@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -15,21 +15,23 @@ from router.questions import Option, Question, Unknown
 
 from .adapters import adapter_for
 from .artifact import Artifact, open_artifact
-from .asking import Adapter, Answered, Asked, Failure, FailureCode, State
+from .asking import Adapter, Answered, Asked, Failure, FailureCode
 from .body import Block, Body
+from .bounds import Bounds, Wishes
 from .card import Card
+from .devices import Placement
 from .engine import Engine
-from .errors import ArtifactError, DeadlineExceeded, Overloaded, RuntimeFault
+from .errors import ArtifactError, DeadlineExceeded, RuntimeFault
 from .golden import check_golden
+from .jobs import Computed
 from .metrics import Metrics
 from .rows import RowPlan
-from .scheduler import Bounds, Computed, Scheduler
+from .scheduler import Scheduler
 
 log = logging.getLogger("pointsman.runtime")
 
-_INLINE_CODE_POINTS = 4096
-"""Below this a request is tokenised on the event loop: a hop to a thread would cost as much."""
 _INLINE_ROWS = 8
+"""Up to so many rows a request's answers are read on the event loop: a hop to a thread would cost as much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +51,30 @@ class Asking:
     compute_s: float
 
 
+class _Submission:
+    """A request on its way from the planner's thread to the scheduler: whoever is second sees that it was given up."""
+
+    __slots__ = ("_future", "_given_up")
+
+    def __init__(self) -> None:
+        self._future: Future[Computed] | None = None
+        self._given_up = False
+
+    def set(self, future: Future[Computed]) -> None:
+        """The work has been queued."""
+        self._future = future
+        if self._given_up:
+            future.cancel()
+
+    def give_up(self) -> None:
+        """Nobody waits any more: what has not started is dropped."""
+        self._given_up = True
+        if self._future is not None:
+            self._future.cancel()
+
+
 class Model:
-    """Answers bodies. One event loop uses it; tokenising long text and inference happen in threads of its own."""
+    """Answers bodies. One event loop uses it; tokenising and inference happen in threads of its own."""
 
     def __init__(self, artifact: Artifact, adapter: Adapter, engine: Engine, bounds: Bounds | None = None) -> None:
         """Take over a loaded adapter; starts the scheduler's thread."""
@@ -58,7 +82,7 @@ class Model:
         self.sha256 = artifact.sha256
         self.engine = engine
         self._adapter = adapter
-        self.metrics = Metrics(lambda: self._scheduler.depth)
+        self.metrics = Metrics(lambda: (self._scheduler.depth, self._scheduler.queued_tokens))
         self._bounds = bounds or Bounds()
         self._preparing = 0
         self._scheduler = Scheduler(adapter.run, bounds=self._bounds, observer=self.metrics)
@@ -75,29 +99,40 @@ class Model:
         Raises Overloaded when the queue is full. A passed deadline or a failed computation fails the questions.
         """
         if self.full:
-            raise Overloaded("the queue is full")
+            raise self._scheduler.overloaded()
         blocks = body.blocks
+        submission = _Submission()
+        try:
+            plans, future = await self._prepare(blocks, deadline, submission)
+            computed = await _outcome(future)
+        except asyncio.CancelledError:
+            submission.give_up()
+            raise
+        if isinstance(computed, Failure):
+            return _failed(blocks, computed)
+        self.metrics.queued(computed.queue_s)
+        inline = sum(len(plan.rows) for plan in plans) <= _INLINE_ROWS
+        outcomes = await self._off_loop(self._answer, blocks, plans, computed, inline=inline)
+        return Asking(outcomes, computed.queue_s, computed.compute_s)
+
+    async def _prepare(
+        self, blocks: list[Block], deadline: float | None, submission: _Submission
+    ) -> tuple[list[RowPlan], Future[Computed]]:
+        """Tokenise and queue in the planner's thread, which wakes the worker without another turn of the loop."""
+
+        def work() -> tuple[list[RowPlan], Future[Computed]]:
+            plans = self._plan(blocks)
+            future = self._scheduler.submit([row for plan in plans for row in plan.rows], deadline)
+            submission.set(future)
+            return plans, future
+
         self._preparing += 1
         self._scheduler.expect(1)
         try:
-            plans = await self._off_loop(self._plan, blocks, inline=_size(blocks) <= _INLINE_CODE_POINTS)
+            return await asyncio.get_running_loop().run_in_executor(self._planner, work)
         finally:
             self._preparing -= 1
             self._scheduler.expect(-1)
-        rows = [row for plan in plans for row in plan.rows]
-        future = self._scheduler.submit(rows, deadline)
-        try:
-            computed: Computed = await asyncio.wrap_future(future)
-        except DeadlineExceeded:
-            return _failed(blocks, Failure(FailureCode.DEADLINE_EXCEEDED, "the deadline passed before it was read"))
-        except RuntimeFault:
-            raise
-        except Exception as error:
-            log.error("a request failed in the graph: %s", type(error).__name__)
-            return _failed(blocks, Failure(FailureCode.UNAVAILABLE, "the model failed on this request"))
-        self.metrics.queued(computed.queue_s)
-        outcomes = await self._off_loop(self._answer, blocks, plans, computed, inline=len(rows) <= _INLINE_ROWS)
-        return Asking(outcomes, computed.queue_s, computed.compute_s)
 
     async def _off_loop(self, work: Callable[..., Any], *args: Any, inline: bool) -> Any:
         if inline:
@@ -137,15 +172,22 @@ class Model:
 
 
 def load_model(
-    artifact: str, device: str = "auto", bounds: Bounds | None = None, *, shared_context: bool = False
+    artifact: str,
+    device: str | Placement = "auto",
+    bounds: Bounds | Wishes | None = None,
+    *,
+    shared_context: bool = False,
 ) -> Model:
     """Open, verify, load, check and warm up an artifact (seconds). Raises ArtifactError or DeviceError by name.
 
-    `shared_context` keeps the tokens of states for the calls that follow, where a model does not read a state once.
+    `bounds` that are not given, or only wished for in part, follow the device. `shared_context` keeps the tokens of
+    states for the calls that follow, where a model does not read a state once.
     """
     start = time.monotonic()
     opened = open_artifact(artifact)
     engine = Engine(opened, device)
+    if not isinstance(bounds, Bounds):
+        bounds = (bounds or Wishes()).on(engine.device)
     adapter = adapter_for(opened, engine, shared_context=shared_context)
     check_golden(adapter)
     model = Model(opened, adapter, engine, bounds)
@@ -168,14 +210,17 @@ def _warm_question(card: Card) -> Asked:
     raise ArtifactError(card.name, "answers neither a preset nor a free question")
 
 
-def _size(blocks: list[Block]) -> int:
-    """Code points of plain-text states; structured ones count as long, so that they are never measured on the loop."""
-    total = 0
-    for block in blocks:
-        state: State = block.state
-        total += len(state) if isinstance(state, str) else _INLINE_CODE_POINTS
-        total += 16 * sum(len(posed.asked.question.options) for posed in block.questions.values())
-    return total
+async def _outcome(future: Future[Computed]) -> Computed | Failure:
+    """What came of a request's rows; a failure that fails its questions. Raises RuntimeFault."""
+    try:
+        return await asyncio.wrap_future(future)
+    except DeadlineExceeded:
+        return Failure(FailureCode.DEADLINE_EXCEEDED, "the deadline passed before it was read")
+    except RuntimeFault:
+        raise
+    except Exception as error:
+        log.error("a request failed in the graph: %s", type(error).__name__)
+        return Failure(FailureCode.UNAVAILABLE, "the model failed on this request")
 
 
 def _failed(blocks: list[Block], failure: Failure) -> Asking:

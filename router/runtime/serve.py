@@ -22,6 +22,8 @@ from pathlib import Path
 import uvloop
 from aiohttp import web
 
+from .bounds import Wishes
+from .devices import Placement
 from .keys import Keys, refuse_open
 from .listing import Names
 from .model import Model, load_model
@@ -51,8 +53,9 @@ class Admission:
 class Loading:
     """How a model is loaded. `shared_context` keeps the tokens of states across calls."""
 
-    device: str = "auto"
+    device: str | Placement = "auto"
     shared_context: bool = False
+    bounds: Wishes = field(default_factory=Wishes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +101,7 @@ def serve(
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         server = Server(admission.names, admission.keys, admission.max_body_bytes)
         how = loading or Loading()
-        load = partial(load_model, artifact, how.device, shared_context=how.shared_context)
+        load = partial(load_model, artifact, how.device, how.bounds, shared_context=how.shared_context)
         runner.run(_serve(artifact, address, server, load))
 
 

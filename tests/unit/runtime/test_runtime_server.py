@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from aiohttp.test_utils import TestClient
 
+from router.runtime.bounds import Bounds
 from router.runtime.listing import Names
 from router.runtime.model import Model, load_model
-from router.runtime.scheduler import Bounds
 from router.runtime.server import Server
 from tests.support.runtime_client import NOUL, PATH, Client, post, started
 
