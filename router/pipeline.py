@@ -40,6 +40,7 @@ LARGE_BODY = 256 * 1024
 INFLATES = 64
 """How much smaller a compressed body counts as large: what it inflates to is not known beforehand."""
 
+_SOON = {"retry-after": "1"}
 
 _FAULTS = {
     Fault.BODY_TOO_LARGE: ErrorCode.BODY_TOO_LARGE,
@@ -93,6 +94,9 @@ class Pipeline:
         self._generation = generation
         self._metrics = metrics
         self._clock = clock
+        self.ready = True
+        """False while its models have not answered for the first time: what would be asked then is unknown, and a lone
+        router is sent requests however unhealthy it says that it is. Nothing is decided meanwhile."""
 
     def swap(self, generation: Generation) -> Generation:
         """Serve new requests on `generation`; the one that served until now is returned, perhaps still in use."""
@@ -111,6 +115,8 @@ class Pipeline:
         surface = classify(head, generation.api_roots)
         self._metrics.request(surface.kind, surface.format or "none")()
         match surface.kind:
+            case Kind.LLM if not self.ready:
+                return self._error(surface.format, ErrorCode.UNAVAILABLE, _SOON)
             case Kind.LLM:
                 try:
                     decode_body(b"", head.headers.get("content-encoding"), 0)  # reads the header alone
@@ -220,9 +226,9 @@ class Pipeline:
         self._metrics.error(error.code)()
         return reply_to(surface.format, error)
 
-    def _error(self, wire_format: Format | None, code: ErrorCode) -> Reply:
+    def _error(self, wire_format: Format | None, code: ErrorCode, headers: Mapping[str, str] | None = None) -> Reply:
         self._metrics.error(code)()
-        return error_reply(wire_format, code)
+        return error_reply(wire_format, code, headers=headers)
 
 
 def _read(wire_format: Format, body: bytes, encoding: str | None, limit: int) -> tuple[bytes, LlmRequest]:

@@ -84,13 +84,14 @@ async def run_worker(source: Source, options: WorkerOptions) -> None:
             raise StartFailed(str(error)) from None
         metrics.prepare(deployment.name for deployment in asked_deployments(plan))
         pipeline = Pipeline(generation, metrics)
+        pipeline.ready = False
         server = await stack.enter_async_context(_serving(plan, pipeline, metrics, options))
         after = _AfterSwap(server, options.last_good)
         around = Surroundings(
             fleet, describe, vitals, status, metrics, options.envoy, options.ready_within_s, os.environ, after.swapped
         )
         reloader = Reloader(options.config, generation, pipeline, around)
-        serving = _Serving(source, server, status, reloader, FileWatch(options.config, source.text), after)
+        serving = _Serving(source, pipeline, server, status, reloader, FileWatch(options.config, source.text), after)
         await serving.run(vitals, stopping, options.drain_s)
     logger.info("stopped")
 
@@ -119,6 +120,7 @@ class _Serving:
     """The running process, from readiness to the end of its drain."""
 
     source: Source
+    pipeline: Pipeline
     server: Server
     status: Status
     reloader: Reloader
@@ -153,7 +155,7 @@ class _Serving:
             stopping.set()
             return
         self.after.swapped(self.source)
-        self.status.accepting = True
+        self.status.accepting = self.pipeline.ready = True
         self.server.set_serving(True)
         logger.info("ready", extra={"fields": {"revision": self.status.revision}})
         await self.reloader.run(self.watch)

@@ -57,6 +57,18 @@ class TestHead:
         assert made.on_head(Head("GET", "/favicon.ico")) is HeadVerdict.PASS_THROUGH
         assert value(metrics, 'pointsman_requests_total{format="none",kind="other"}') == 1
 
+    def test_nothing_is_decided_before_the_models_have_answered(self) -> None:
+        made, _, metrics = pipeline()
+        made.ready = False
+        reply = made.on_head(post(MESSAGES))
+        assert isinstance(reply, Reply)
+        assert (reply.status, reply.headers["retry-after"]) == (503, "1")
+        assert orjson.loads(reply.body)["error"]["type"] == "api_error"
+        assert value(metrics, 'llm_request_errors_total{reason="unavailable"}') == 1
+        assert made.on_head(Head("GET", "/favicon.ico")) is HeadVerdict.PASS_THROUGH
+        made.ready = True
+        assert made.on_head(post()) is HeadVerdict.NEED_BODY
+
     def test_models_are_listed_entrypoints_first(self) -> None:
         reply = pipeline()[0].on_head(Head("GET", "/v1/models"))
         assert isinstance(reply, Reply)
