@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -15,14 +15,15 @@ from router.questions import Option, Question, Unknown
 
 from .adapters import adapter_for
 from .artifact import Artifact, open_artifact
-from .asking import Adapter, Answered, Asked, Failure, FailureCode
+from .asking import Adapter, Answered, Asked, Failure, State
 from .body import Block, Body
 from .bounds import Bounds, Wishes
 from .card import Card
 from .devices import Placement
 from .engine import Engine
-from .errors import ArtifactError, DeadlineExceeded, RuntimeFault
+from .errors import ArtifactError
 from .golden import check_golden
+from .handover import Handover
 from .jobs import Computed
 from .metrics import Metrics
 from .rows import RowPlan
@@ -30,6 +31,8 @@ from .scheduler import Scheduler
 
 log = logging.getLogger("pointsman.runtime")
 
+_SHORT = 4096
+"""Up to so many code points an idle worker tokenises a request itself; else the planner's thread does."""
 _INLINE_ROWS = 8
 """Up to so many rows a request's answers are read on the event loop: a hop to a thread would cost as much."""
 
@@ -51,28 +54,6 @@ class Asking:
     compute_s: float
 
 
-class _Submission:
-    """A request on its way from the planner's thread to the scheduler: whoever is second sees that it was given up."""
-
-    __slots__ = ("_future", "_given_up")
-
-    def __init__(self) -> None:
-        self._future: Future[Computed] | None = None
-        self._given_up = False
-
-    def set(self, future: Future[Computed]) -> None:
-        """The work has been queued."""
-        self._future = future
-        if self._given_up:
-            future.cancel()
-
-    def give_up(self) -> None:
-        """Nobody waits any more: what has not started is dropped."""
-        self._given_up = True
-        if self._future is not None:
-            self._future.cancel()
-
-
 class Model:
     """Answers bodies. One event loop uses it; tokenising and inference happen in threads of its own."""
 
@@ -84,14 +65,13 @@ class Model:
         self._adapter = adapter
         self.metrics = Metrics(lambda: (self._scheduler.depth, self._scheduler.queued_tokens))
         self._bounds = bounds or Bounds()
-        self._preparing = 0
         self._scheduler = Scheduler(adapter.run, bounds=self._bounds, observer=self.metrics)
         self._planner = ThreadPoolExecutor(1, "pointsman-planner")
 
     @property
     def full(self) -> bool:
         """Whether another request would be refused as overloaded; requests being prepared count too."""
-        return self._scheduler.depth + self._preparing >= self._bounds.requests
+        return self._scheduler.depth + self._scheduler.expected >= self._bounds.requests
 
     async def ask(self, body: Body, deadline: float | None = None) -> Asking:
         """Answer every question of a body. `deadline` is on `time.monotonic`, in seconds.
@@ -101,38 +81,16 @@ class Model:
         if self.full:
             raise self._scheduler.overloaded()
         blocks = body.blocks
-        submission = _Submission()
-        try:
-            plans, future = await self._prepare(blocks, deadline, submission)
-            computed = await _outcome(future)
-        except asyncio.CancelledError:
-            submission.give_up()
-            raise
+        handover = Handover(self._scheduler, partial(self._plan, blocks), deadline)
+        if not (_size(blocks) <= _SHORT and self._scheduler.lend(handover.prepare)):
+            self._planner.submit(handover.prepare)
+        plans, computed = await handover.computed()
         if isinstance(computed, Failure):
             return _failed(blocks, computed)
         self.metrics.queued(computed.queue_s)
-        inline = sum(len(plan.rows) for plan in plans) <= _INLINE_ROWS
+        inline = len(computed.raw) <= _INLINE_ROWS
         outcomes = await self._off_loop(self._answer, blocks, plans, computed, inline=inline)
         return Asking(outcomes, computed.queue_s, computed.compute_s)
-
-    async def _prepare(
-        self, blocks: list[Block], deadline: float | None, submission: _Submission
-    ) -> tuple[list[RowPlan], Future[Computed]]:
-        """Tokenise and queue in the planner's thread, which wakes the worker without another turn of the loop."""
-
-        def work() -> tuple[list[RowPlan], Future[Computed]]:
-            plans = self._plan(blocks)
-            future = self._scheduler.submit([row for plan in plans for row in plan.rows], deadline)
-            submission.set(future)
-            return plans, future
-
-        self._preparing += 1
-        self._scheduler.expect(1)
-        try:
-            return await asyncio.get_running_loop().run_in_executor(self._planner, work)
-        finally:
-            self._preparing -= 1
-            self._scheduler.expect(-1)
 
     async def _off_loop(self, work: Callable[..., Any], *args: Any, inline: bool) -> Any:
         if inline:
@@ -144,7 +102,7 @@ class Model:
             self._adapter.plan(block.state, [posed.asked for posed in block.questions.values()]) for block in blocks
         ]
 
-    def _answer(self, blocks: list[Block], plans: list[RowPlan], computed: Computed) -> list[Outcome]:
+    def _answer(self, blocks: list[Block], plans: Sequence[RowPlan], computed: Computed) -> list[Outcome]:
         outcomes, first = [], 0
         for block, plan in zip(blocks, plans, strict=True):
             raw = computed.raw[first : first + len(plan.rows)]
@@ -168,7 +126,7 @@ class Model:
     def close(self) -> None:
         """Stop the threads; requests that wait are refused."""
         self._scheduler.close()
-        self._planner.shutdown(wait=False, cancel_futures=True)
+        self._planner.shutdown(wait=False)
 
 
 def load_model(
@@ -210,17 +168,14 @@ def _warm_question(card: Card) -> Asked:
     raise ArtifactError(card.name, "answers neither a preset nor a free question")
 
 
-async def _outcome(future: Future[Computed]) -> Computed | Failure:
-    """What came of a request's rows; a failure that fails its questions. Raises RuntimeFault."""
-    try:
-        return await asyncio.wrap_future(future)
-    except DeadlineExceeded:
-        return Failure(FailureCode.DEADLINE_EXCEEDED, "the deadline passed before it was read")
-    except RuntimeFault:
-        raise
-    except Exception as error:
-        log.error("a request failed in the graph: %s", type(error).__name__)
-        return Failure(FailureCode.UNAVAILABLE, "the model failed on this request")
+def _size(blocks: list[Block]) -> int:
+    """Code points of plain-text states; structured ones count as long, so that they are never measured on the loop."""
+    total = 0
+    for block in blocks:
+        state: State = block.state
+        total += len(state) if isinstance(state, str) else _SHORT
+        total += 16 * sum(len(posed.asked.question.options) for posed in block.questions.values())
+    return total
 
 
 def _failed(blocks: list[Block], failure: Failure) -> Asking:

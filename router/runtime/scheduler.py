@@ -65,6 +65,8 @@ class Scheduler:
         self._queued_tokens = 0
         self._tokens_per_s = _FIRST_GUESS
         self._expected = 0
+        self._idle = False
+        self._lent: list[Callable[[], None]] = []
         self._stopping = False
         self._thread = threading.Thread(target=self._work, name="pointsman-inference", daemon=True)
         self._thread.start()
@@ -94,6 +96,29 @@ class Scheduler:
         self._tell(Dropped.REFUSED)
         return Overloaded("the queue is full", self.retry_after_s)
 
+    @property
+    def stopping(self) -> bool:
+        """Whether nothing is taken any more."""
+        return self._stopping
+
+    @property
+    def expected(self) -> int:
+        """Requests that are being prepared."""
+        return self._expected
+
+    def lend(self, work: Callable[[], None]) -> bool:
+        """Have the worker do some short work that ends in `submit`, if it has nothing else to do; say whether it will.
+
+        `work` must not raise.
+        """
+        with self._changed:
+            if not self._idle or self._stopping:
+                return False
+            self._idle = False
+            self._lent.append(work)
+            self._changed.notify()
+            return True
+
     def expect(self, change: int) -> None:
         """Tell that `change` requests (+1, later -1) are being prepared and will submit within moments."""
         with self._changed:
@@ -101,18 +126,23 @@ class Scheduler:
             if change < 0:
                 self._changed.notify()
 
-    def submit(self, rows: Sequence[Row], deadline: float | None = None) -> Future[Computed]:
-        """Queue a request's rows. `deadline` is on the scheduler's clock, in seconds.
+    def submit(
+        self, rows: Sequence[Row], deadline: float | None = None, *, announced: bool = False
+    ) -> Future[Computed]:
+        """Queue a request's rows. `deadline` is on the scheduler's clock, in seconds; `announced` ends one `expect`.
 
         Raises Overloaded at once when there is no room, Unready when stopping. The future fails with DeadlineExceeded
         when the deadline passed before all rows had started; cancelling it drops what has not started.
         """
         if not rows:
+            if announced:
+                self.expect(-1)
             future: Future[Computed] = Future()
             future.set_result(Computed([], 0.0, 0.0))
             return future
         job = Job.of(rows, deadline, self._clock())
         with self._changed:
+            self._expected -= announced
             if self._stopping:
                 raise Unready("the runtime is stopping")
             if self.full or (self._jobs and self._queued_tokens + job.tokens_left > self._bounds.queued_tokens):
@@ -133,9 +163,8 @@ class Scheduler:
 
     def _work(self) -> None:
         while True:
+            self._rest()
             with self._changed:
-                while not self._jobs and not self._stopping:
-                    self._changed.wait()
                 if not self._stopping:
                     self._gather()
                 dropped = self._drop()
@@ -147,6 +176,20 @@ class Scheduler:
                 return
             if batch:
                 self._compute(batch)
+
+    def _rest(self) -> None:
+        """Return when there is something to compute, or to stop for. Work that is lent is done on the way."""
+        while True:
+            with self._changed:
+                while not self._jobs and not self._lent and not self._stopping:
+                    self._idle = True
+                    self._changed.wait()
+                self._idle = False
+                lent, self._lent = self._lent, []
+                if not lent:
+                    return
+            for work in lent:
+                work()
 
     def _gather(self) -> None:
         """Wait for requests being prepared, at most the window, unless a batch is full already."""
