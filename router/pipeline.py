@@ -11,8 +11,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from types import TracebackType
+from typing import Any
+
+import msgspec
 
 from router.acting.target import Refused, Target, target_by_name, target_of
 from router.config.plan import ApiFormat
@@ -29,7 +32,7 @@ from router.wire.errors import ErrorCode, WireError, error_reply, reply_to
 from router.wire.http import Head, Reply
 from router.wire.models import models_reply
 from router.wire.request import LlmRequest, read_request, state_text
-from router.wire.surface import Format, Kind, Surface, classify
+from router.wire.surface import Format, Kind, classify
 
 SELECTED_MODEL = "x-selected-model"
 PLAN = "x-vsr-plan"
@@ -48,6 +51,16 @@ _FAULTS = {
     Fault.INTERNAL: ErrorCode.INTERNAL,
     Fault.DEADLINE: ErrorCode.DEADLINE,
 }
+
+
+class Incoming(msgspec.Struct, frozen=True):
+    """One request while it is decided. `path` replaces the client's spelling of it, where that differs."""
+
+    generation: Generation
+    format: Format
+    path: str | None
+    encoding: str | None
+    started: float
 
 
 class Session:
@@ -76,9 +89,9 @@ class Session:
         """See `Pipeline.on_head`."""
         return self._pipeline.on_head(head, self._generation)
 
-    async def on_request(self, head: Head, body: bytes) -> Reply | Forward:
+    def on_request(self, head: Head, body: bytes) -> Reply | Forward | Coroutine[Any, Any, Reply | Forward]:
         """See `Pipeline.on_request`."""
-        return await self._pipeline.on_request(head, body, self._generation)
+        return self._pipeline.on_request(head, body, self._generation)
 
     def fault(self, head: Head, fault: Fault) -> Reply:
         """See `Pipeline.fault`."""
@@ -121,7 +134,7 @@ class Pipeline:
                 try:
                     decode_body(b"", head.headers.get("content-encoding"), 0)  # reads the header alone
                 except WireError as error:
-                    return self._refuse(surface, error)
+                    return self._refuse(surface.format, error)
                 return HeadVerdict.NEED_BODY
             case Kind.LIST_MODELS:
                 return models_reply(generation.public_models)
@@ -135,60 +148,78 @@ class Pipeline:
 
     # What the whole request settles.
 
-    async def on_request(self, head: Head, body: bytes, generation: Generation | None = None) -> Reply | Forward:
-        """Decide one request of a model API."""
-        started = self._clock()
-        generation = generation or self._generation
+    def on_request(
+        self, head: Head, body: bytes, generation: Generation | None = None
+    ) -> Reply | Forward | Coroutine[Any, Any, Reply | Forward]:
+        """Decide one request of a model API: at once where nothing has to be waited for."""
         surface = classify(head)
-        generation.enter()
+        assert surface.format is not None  # noqa: S101 - a body is asked for on model APIs only
+        incoming = Incoming(
+            generation or self._generation,
+            surface.format,
+            surface.path if surface.rewritten else None,
+            head.headers.get("content-encoding"),
+            self._clock(),
+        )
+        if _is_large(body, incoming.encoding):
+            return self._later(incoming, self._decide_large(incoming, body))
         try:
-            verdict = await self._route(generation, surface, head, body)
-        except WireError as error:
-            return self._refuse(surface, error)
-        except Refused as refused:
-            return self._error(surface.format, refused.code)
+            plain, request = _read(incoming, body)
+            target = self._known_target(incoming.generation, request, incoming.format.api)
+            if target is None:
+                return self._later(incoming, self._decide(incoming, plain, request))
+            verdict: Reply | Forward = _forward(incoming, target, _edited(plain, request, target))
+            self._metrics.forwarded(target.model.name)()
+        except (WireError, Refused) as error:
+            verdict = self._refuse(incoming.format, error)
+        self._metrics.routing_seconds.observe(self._clock() - incoming.started)
+        return verdict
+
+    async def _later(self, incoming: Incoming, work: Coroutine[Any, Any, Forward]) -> Reply | Forward:
+        incoming.generation.enter()
+        try:
+            verdict = await work
+        except (WireError, Refused) as error:
+            return self._refuse(incoming.format, error)
         finally:
-            generation.leave()
-            self._metrics.routing_seconds.observe(self._clock() - started)
+            incoming.generation.leave()
+            self._metrics.routing_seconds.observe(self._clock() - incoming.started)
         self._metrics.forwarded(verdict.model)()
         return verdict
 
-    async def _route(self, generation: Generation, surface: Surface, head: Head, body: bytes) -> Forward:
-        assert surface.format is not None  # noqa: S101 - a body is asked for on model APIs only
-        limit = generation.plan.max_body_bytes
-        encoding = head.headers.get("content-encoding")
-        if _is_large(body, encoding):
-            plain, request = await asyncio.to_thread(_read, surface.format, body, encoding, limit)
-        else:
-            plain, request = _read(surface.format, body, encoding, limit)
-        target = await self._target(generation, request, surface.format.api)
-        wanted = target.model.provider_model_id
-        edited = None
-        if request.model != wanted:
-            large = _is_large(plain, None)
-            edited = await asyncio.to_thread(replace_model, plain, wanted) if large else replace_model(plain, wanted)
-        return Forward(
-            target.model.name,
-            _headers(surface, target.model.name, generation.plan.revision),
-            # An edited body is forwarded as it reads, whatever coding the client's had.
-            ("content-encoding",) if edited is not None and encoding else (),
-            edited,
-            target.told,
-        )
+    async def _decide_large(self, incoming: Incoming, body: bytes) -> Forward:
+        """Read on a thread, then go on as with any other."""
+        plain, request = await asyncio.to_thread(_read, incoming, body)
+        return await self._decide(incoming, plain, request)
 
-    async def _target(self, generation: Generation, request: LlmRequest, wanted: ApiFormat) -> Target:
-        """Resolve the requested model: an entrypoint's recipe decides, any other name stands for itself."""
-        plan = generation.plan
-        recipe = plan.entrypoints.get(request.model) if request.model else plan.default_entrypoint
-        if recipe is None:
-            return target_by_name(plan, request.model, wanted)
-        policy = generation.policies[recipe]
-        target = policy.foregone.get(wanted)
+    async def _decide(self, incoming: Incoming, plain: bytes, request: LlmRequest) -> Forward:
+        generation, wanted = incoming.generation, incoming.format.api
+        target = self._known_target(generation, request, wanted)
         if target is None:
-            target = target_of(plan, recipe, await self._judge(generation, policy, request), wanted)
+            recipe = _recipe(generation, request)
+            assert recipe is not None  # noqa: S101 - else the target was known
+            outcome = await self._judge(generation, generation.policies[recipe], request)
+            target = target_of(generation.plan, recipe, outcome, wanted)
+            self._count(recipe, target)
+        if _is_large(plain, None):
+            edited = await asyncio.to_thread(_edited, plain, request, target)
+        else:
+            edited = _edited(plain, request, target)
+        return _forward(incoming, target, edited)
+
+    def _known_target(self, generation: Generation, request: LlmRequest, wanted: ApiFormat) -> Target | None:
+        """Where a request goes that no model has to be asked about; None where one has to."""
+        recipe = _recipe(generation, request)
+        if recipe is None:
+            return target_by_name(generation.plan, request.model, wanted)
+        target = generation.policies[recipe].foregone.get(wanted)
+        if target is not None:
+            self._count(recipe, target)
+        return target
+
+    def _count(self, recipe: str, target: Target) -> None:
         if target.decision is not None:
             self._metrics.decided(recipe, target.decision)()
-        return target
 
     async def _judge(self, generation: Generation, policy: Policy, request: LlmRequest) -> Outcome:
         """Ask what the recipe reads, and decide."""
@@ -222,26 +253,42 @@ class Pipeline:
 
     # Errors.
 
-    def _refuse(self, surface: Surface, error: WireError) -> Reply:
+    def _refuse(self, wire_format: Format | None, error: WireError | Refused) -> Reply:
+        if isinstance(error, Refused):
+            return self._error(wire_format, error.code)
         self._metrics.error(error.code)()
-        return reply_to(surface.format, error)
+        return reply_to(wire_format, error)
 
     def _error(self, wire_format: Format | None, code: ErrorCode, headers: Mapping[str, str] | None = None) -> Reply:
         self._metrics.error(code)()
         return error_reply(wire_format, code, headers=headers)
 
 
-def _read(wire_format: Format, body: bytes, encoding: str | None, limit: int) -> tuple[bytes, LlmRequest]:
-    plain = decode_body(body, encoding, limit)
-    return plain, read_request(wire_format, plain)
+def _recipe(generation: Generation, request: LlmRequest) -> str | None:
+    """The recipe that the requested model stands for."""
+    plan = generation.plan
+    return plan.entrypoints.get(request.model) if request.model else plan.default_entrypoint
+
+
+def _read(incoming: Incoming, body: bytes) -> tuple[bytes, LlmRequest]:
+    plain = decode_body(body, incoming.encoding, incoming.generation.plan.max_body_bytes)
+    return plain, read_request(incoming.format, plain)
+
+
+def _edited(plain: bytes, request: LlmRequest, target: Target) -> bytes | None:
+    """The body with the backend's own name for the model; None where the client used that already."""
+    wanted = target.model.provider_model_id
+    return None if request.model == wanted else replace_model(plain, wanted)
+
+
+def _forward(incoming: Incoming, target: Target, edited: bytes | None) -> Forward:
+    headers = {SELECTED_MODEL: target.model.name, PLAN: incoming.generation.plan.revision}
+    if incoming.path is not None:
+        headers[":path"] = incoming.path
+    # An edited body is forwarded as it reads, whatever coding the client's had.
+    remove = ("content-encoding",) if edited is not None and incoming.encoding else ()
+    return Forward(target.model.name, headers, remove, edited, target.told)
 
 
 def _is_large(body: bytes, encoding: str | None) -> bool:
     return len(body) >= (LARGE_BODY if encoding is None else LARGE_BODY // INFLATES)
-
-
-def _headers(surface: Surface, model: str, revision: str) -> Mapping[str, str]:
-    headers = {SELECTED_MODEL: model, PLAN: revision}
-    if surface.rewritten:
-        headers[":path"] = surface.path
-    return headers

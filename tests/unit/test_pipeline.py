@@ -12,7 +12,7 @@ import pytest
 from router.observe import Metrics
 from router.pipeline import LARGE_BODY, Pipeline
 from router.questions import Answer, NoulAnswer, Unknown, UnknownReason
-from router.verdict import Fault, Forward, HeadVerdict
+from router.verdict import Fault, Forward, Handler, HeadVerdict
 from router.wire.http import Head, Reply
 from tests.support.plans import PLAIN, ScriptedAsker, generation_of, plan_of
 
@@ -34,6 +34,12 @@ def pipeline(answer: Answer = YES, text: str = PLAIN) -> tuple[Pipeline, Scripte
     ticks = itertools.count()
     made = Pipeline(generation_of(plan_of(text), asker), metrics, clock=lambda: float(next(ticks)))
     return made, asker, metrics
+
+
+async def decided(made: Handler, head: Head, data: bytes) -> Reply | Forward:
+    """The verdict, whether it came at once or not."""
+    verdict = made.on_request(head, data)
+    return verdict if isinstance(verdict, Reply | Forward) else await verdict
 
 
 def value(metrics: Metrics, series: str) -> float:
@@ -96,6 +102,19 @@ class TestHead:
         assert (reply.status, code(reply)) == (415, "unsupported_encoding")
 
 
+class TestAtOnce:
+    def test_what_waits_for_nothing_is_decided_without_a_coroutine(self) -> None:
+        made = pipeline()[0]
+        assert isinstance(made.on_request(post(), body("fixed")), Forward)
+        assert isinstance(made.on_request(post(), body("general")), Forward)
+        assert isinstance(made.on_request(post(), b"{"), Reply)
+
+    async def test_a_large_body_is_read_aside(self) -> None:
+        verdict = pipeline()[0].on_request(post(), body("fixed", "x" * LARGE_BODY))
+        assert not isinstance(verdict, Reply | Forward)
+        assert isinstance(await verdict, Forward)
+
+
 class TestErrors:
     @pytest.mark.parametrize(
         ("data", "answer", "status", "expected"),
@@ -112,7 +131,7 @@ class TestErrors:
     )
     async def test_each_is_told_and_counted(self, data: bytes, answer: Answer, status: int, expected: str) -> None:
         made, _, metrics = pipeline(answer)
-        reply = await made.on_request(post(), data)
+        reply = await decided(made, post(), data)
         assert code(reply) == expected
         assert isinstance(reply, Reply)
         assert reply.status == status
@@ -120,13 +139,13 @@ class TestErrors:
         assert value(metrics, "llm_model_requests_total") == 0
 
     async def test_a_recipe_whose_candidates_speak_another_format(self) -> None:
-        reply = await pipeline()[0].on_request(post(MESSAGES), body("fixed", max_tokens=10))
+        reply = await decided(pipeline()[0], post(MESSAGES), body("fixed", max_tokens=10))
         assert isinstance(reply, Reply)
         assert orjson.loads(reply.body)["type"] == "error"
 
     async def test_no_model_and_no_default_entrypoint(self) -> None:
         made = pipeline(text=PLAIN.replace(", default: true", ""))[0]
-        assert code(await made.on_request(post(), body(None))) == "model_required"
+        assert code(await decided(made, post(), body(None))) == "model_required"
 
     @pytest.mark.parametrize("fault", list(Fault))
     def test_every_fault_has_an_answer(self, fault: Fault) -> None:
@@ -140,13 +159,13 @@ class TestErrors:
         limit = "global: {router: {max_body_bytes: 65536}}\n"
         made = pipeline(text=PLAIN + limit)[0]
         data = gzip.compress(body(text="x" * 70_000))
-        assert code(await made.on_request(post(content_encoding="gzip"), data)) == "body_too_large"
+        assert code(await decided(made, post(content_encoding="gzip"), data)) == "body_too_large"
 
 
 class TestForwarded:
     async def test_a_decision_is_told_in_headers_and_metadata(self) -> None:
         made, asker, metrics = pipeline()
-        verdict = await made.on_request(post(), body())
+        verdict = await decided(made, post(), body())
         assert isinstance(verdict, Forward)
         assert verdict.model == "coder"
         assert verdict.set_headers == {"x-selected-model": "coder", "x-vsr-plan": plan_of().revision}
@@ -164,57 +183,57 @@ class TestForwarded:
 
     async def test_only_the_model_name_of_the_body_changes(self) -> None:
         data = b'{ "model" : "auto",\n "messages":[{"role":"user","content":"\\u00e4"}] }'
-        verdict = await pipeline()[0].on_request(post(), data)
+        verdict = await decided(pipeline()[0], post(), data)
         assert isinstance(verdict, Forward)
         assert verdict.body == data.replace(b'"auto"', b'"qwen3-coder"')
         assert verdict.remove_headers == ()
 
     async def test_a_body_that_need_not_change_goes_on_as_it_came(self) -> None:
-        verdict = await pipeline()[0].on_request(post(content_encoding="gzip"), gzip.compress(body("general")))
+        verdict = await decided(pipeline()[0], post(content_encoding="gzip"), gzip.compress(body("general")))
         assert isinstance(verdict, Forward)
         assert (verdict.body, verdict.remove_headers) == (None, ())
         assert dict(verdict.metadata) == {"model": "general"}
 
     async def test_a_compressed_body_that_changes_goes_on_plain(self) -> None:
-        verdict = await pipeline()[0].on_request(post(content_encoding="gzip"), gzip.compress(body()))
+        verdict = await decided(pipeline()[0], post(content_encoding="gzip"), gzip.compress(body()))
         assert isinstance(verdict, Forward)
         assert verdict.body == body("qwen3-coder")
         assert verdict.remove_headers == ("content-encoding",)
 
     async def test_no_model_means_the_default_entrypoint(self) -> None:
-        verdict = await pipeline()[0].on_request(post(), body(None))
+        verdict = await decided(pipeline()[0], post(), body(None))
         assert isinstance(verdict, Forward)
         assert verdict.body is not None
         assert orjson.loads(verdict.body)["model"] == "qwen3-coder"
 
     async def test_the_default_model_takes_what_no_decision_does(self) -> None:
         text = PLAIN.replace("providers:\n", "providers:\n  defaults: {model: general}\n")
-        verdict = await pipeline(NO, text)[0].on_request(post(), body())
+        verdict = await decided(pipeline(NO, text)[0], post(), body())
         assert isinstance(verdict, Forward)
         assert verdict.model == "general"
         assert "decision" not in verdict.metadata
 
     async def test_a_recipe_without_questions_asks_nobody(self) -> None:
         made, asker, metrics = pipeline()
-        verdict = await made.on_request(post(), body("fixed"))
+        verdict = await decided(made, post(), body("fixed"))
         assert isinstance(verdict, Forward)
         assert (verdict.model, asker.asked) == ("general", [])
         assert value(metrics, 'llm_decision_match_total{decision="all",recipe="fixed"}') == 1
 
     async def test_an_unnormal_path_is_forwarded_normal(self) -> None:
-        verdict = await pipeline()[0].on_request(post("//v1/./chat/completions"), body())
+        verdict = await decided(pipeline()[0], post("//v1/./chat/completions"), body())
         assert isinstance(verdict, Forward)
         assert verdict.set_headers[":path"] == CHAT
 
     async def test_a_large_body_is_read_beside_the_event_loop(self) -> None:
         data = body(text="x" * LARGE_BODY)
-        verdict = await pipeline()[0].on_request(post(), data)
+        verdict = await decided(pipeline()[0], post(), data)
         assert isinstance(verdict, Forward)
         assert verdict.body == data.replace(b'"auto"', b'"qwen3-coder"')
 
     async def test_an_unknown_answer_is_counted_by_its_reason(self) -> None:
         made, _, metrics = pipeline(LATE)
-        await made.on_request(post(), body("strict"))
+        await decided(made, post(), body("strict"))
         series = 'vsr_model_runtime_unknown_answers_total{deployment="builtin",reason="timeout"}'
         assert value(metrics, series) == 1
 
@@ -227,7 +246,7 @@ class TestSwap:
             changed = generation_of(plan_of(PLAIN.replace("qwen3-coder", "other")), ScriptedAsker({"is_code": YES}))
             old = made.swap(changed)
             with made.session() as late:
-                first, second = [await each.on_request(post(), body()) for each in (early, late)]
+                first, second = [await decided(each, post(), body()) for each in (early, late)]
             waiting = asyncio.ensure_future(old.idle())
             await asyncio.sleep(0)
             assert not waiting.done()
