@@ -38,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(f"bench {options.name} has no --device")
     try:
         result = run(quick=options.quick, console=console, **more)
-    except (StartError, LoadError) as error:
+    except (StartError, LoadError, ProcessLookupError) as error:
         console.print(f"bench {options.name}: {error}", style="red", markup=False)
         return 1
     report.show(result, on, console)

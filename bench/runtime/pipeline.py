@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import tempfile
@@ -94,7 +95,9 @@ class Timed:
         """Milliseconds from a request's body to its verdict; raises StartError when it was not decided."""
         body = orjson.dumps({"model": "auto", "messages": [{"role": "user", "content": next(self._states)}]})
         before = time.perf_counter()
-        verdict = await self._pipeline.on_request(Head("POST", _PATH, {}), body)
+        verdict = self._pipeline.on_request(Head("POST", _PATH, {}), body)
+        if inspect.isawaitable(verdict):
+            verdict = await verdict
         spent = (time.perf_counter() - before) * 1000
         if not isinstance(verdict, Forward):
             raise StartError("the pipeline did not decide a request")

@@ -75,6 +75,11 @@ class Served:
         )
         return _described(window)
 
+    def check(self) -> None:
+        """Raises LoadError unless it still answers."""
+        self._connection.close()
+        self.ask(texts.body("still there?", {"domain": texts.PRESETS["domain"]}))
+
     def counters(self) -> Mapping[str, float]:
         """The server's own counters, by series."""
         self._connection.request("GET", "/metrics")

@@ -28,6 +28,7 @@ log = logging.getLogger("pointsman.runtime")
 _FIRST_GUESS = 3000.0
 """Tokens per second, until batches have told: a wrong value changes order and hints, not answers."""
 _MEMORY = 0.9
+_PAUSE_S = 0.01
 LONGEST_HINT_S = 30
 """No refused client is told to wait longer: System One clients give up when they would wait longer in all."""
 
@@ -66,6 +67,7 @@ class Scheduler:
         self._tokens_per_s = _FIRST_GUESS
         self._expected = 0
         self._idle = False
+        self._untold: list[tuple[int, int, int, float]] = []
         self._lent: list[Callable[[], None]] = []
         self._stopping = False
         self._thread = threading.Thread(target=self._work, name="pointsman-inference", daemon=True)
@@ -183,7 +185,8 @@ class Scheduler:
             with self._changed:
                 while not self._jobs and not self._lent and not self._stopping:
                     self._idle = True
-                    self._changed.wait()
+                    if not self._changed.wait(_PAUSE_S if self._untold else None):
+                        self._tell_batches()
                 self._idle = False
                 lent, self._lent = self._lent, []
                 if not lent:
@@ -263,6 +266,14 @@ class Scheduler:
                 self._tokens_per_s = _MEMORY * self._tokens_per_s + (1 - _MEMORY) * sum(lengths) / seconds
         for job in done:
             job.finish()
+        real = sum(lengths)
+        self._untold.append((len(batch), real, max(lengths) * len(batch) - real, seconds))
+        if self._jobs:
+            self._tell_batches()
+
+    def _tell_batches(self) -> None:
+        """Tell of batches once those who waited for them have been woken: they need the interpreter now."""
+        told, self._untold = self._untold, []
         if self._observer is not None:
-            real = sum(lengths)
-            self._observer.batch(len(batch), real, max(lengths) * len(batch) - real, seconds)
+            for batch in told:
+                self._observer.batch(*batch)
