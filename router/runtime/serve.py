@@ -28,6 +28,7 @@ from .bounds import Wishes
 from .devices import Placement
 from .keys import Keys, refuse_open
 from .listing import Names
+from .malloc import give_memory_back
 from .model import Model, load_model
 from .server import MAX_BODY_BYTES, RUNNER_OPTIONS, Server
 
@@ -100,6 +101,7 @@ def serve(
     if uds is None:
         refuse_open(address.host, admission.keys, insecure=admission.insecure)
     die_with_parent(parent_pid if parent_pid is not None else _parent_from_environment())
+    give_memory_back()
     if nice:
         os.nice(nice)
     sys.setswitchinterval(_SWITCH_S)
