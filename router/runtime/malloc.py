@@ -15,7 +15,7 @@ _HEAPS = 2
 
 
 def give_memory_back() -> bool:
-    """Map large blocks one by one, and share two heaps. Call before threads start; False where libc has no such knob."""
+    """Map large blocks one by one, and share two heaps; False where libc cannot. Call before threads start."""
     try:
         mallopt = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError):

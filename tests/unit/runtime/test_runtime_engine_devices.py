@@ -114,3 +114,85 @@ def test_bounds_follow_the_device_where_nothing_is_written() -> None:
     assert Wishes(batch_tokens=64).on("cpu").rows_of(100) == 1
     assert Bounds(batch_rows=4, batch_tokens=100).rows_of(20) == 4
     assert Bounds(batch_rows=9, batch_tokens=100).rows_of(20) == 5
+
+
+class PretendBinding:
+    """A binding that says `cuda:1` and is the CPU's."""
+
+    def __init__(self, inner: Any, seen: list[tuple[str, str, int]]) -> None:
+        self._inner = inner
+        self._seen = seen
+
+    def bind_ortvalue_input(self, name: str, value: Any) -> None:
+        self._seen.append((name, value.device, value.ordinal))
+        self._inner.bind_ortvalue_input(name, value.value)
+
+    def bind_output(self, name: str, device: str, ordinal: int) -> None:
+        self._seen.append((name, device, ordinal))
+        self._inner.bind_output(name)
+
+    def copy_outputs_to_cpu(self) -> Any:
+        return self._inner.copy_outputs_to_cpu()
+
+
+class PretendValue:
+    def __init__(self, array: Any, device: str, ordinal: int) -> None:
+        self.value = onnxruntime.OrtValue.ortvalue_from_numpy(array)
+        self.device, self.ordinal = device, ordinal
+
+    @staticmethod
+    def ortvalue_from_numpy(array: Any, device: str, ordinal: int) -> PretendValue:
+        return PretendValue(array, device, ordinal)
+
+
+class PretendCuda:
+    """ONNX Runtime on a machine with two GPUs, played by the CPU; `asked` and `seen` tell what was wanted."""
+
+    __version__ = onnxruntime.__version__
+    SessionOptions = onnxruntime.SessionOptions
+    RunOptions = onnxruntime.RunOptions
+    OrtValue = PretendValue
+
+    def __init__(self) -> None:
+        self.asked: list[Any] = []
+        self.seen: list[tuple[str, str, int]] = []
+
+    @staticmethod
+    def get_available_providers() -> list[str]:
+        return ["CUDAExecutionProvider", "CPUExecutionProvider"]
+
+    def InferenceSession(self, path: str, options: Any, providers: Any) -> Any:
+        self.asked = providers
+        real = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        seen = self.seen
+
+        class Session:
+            def get_providers(self) -> list[str]:
+                return ["CUDAExecutionProvider", "CPUExecutionProvider"]
+
+            def io_binding(self) -> PretendBinding:
+                return PretendBinding(real.io_binding(), seen)
+
+            def run_with_iobinding(self, binding: PretendBinding) -> None:
+                real.run_with_iobinding(binding._inner)
+
+            def __getattr__(self, name: str) -> Any:
+                return getattr(real, name)
+
+        return Session()
+
+
+def test_on_cuda_inputs_and_outputs_are_bound_to_the_gpu_asked_for(
+    artifact: Artifact, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = Engine(artifact, "cpu").run(ROWS)
+    pretend = PretendCuda()
+    monkeypatch.setattr("router.runtime.engine.import_onnxruntime", lambda: pretend)
+    engine = Engine(artifact, Placement("cuda:1", gpu_mem_limit=1 << 28))
+    assert engine.device == "cuda:1"
+    name, options = pretend.asked[0]
+    assert (name, options["device_id"], options["gpu_mem_limit"]) == ("CUDAExecutionProvider", "1", str(1 << 28))
+    for one, other in zip(plain, engine.run(ROWS), strict=True):
+        assert np.allclose(one["token_states"], other["token_states"])
+    assert {(device, ordinal) for _, device, ordinal in pretend.seen} == {("cuda", 1)}
+    assert {name for name, _, _ in pretend.seen} == {"input_ids", "attention_mask", "pooled", "token_states"}
