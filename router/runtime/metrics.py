@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, generate_latest
+from prometheus_client.core import CounterMetricFamily
+from prometheus_client.registry import Collector
 
 from .asking import Answered, Failure
 from .jobs import Dropped
+from .texts import TextCache
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+
+
+class _Lookups(Collector):
+    """Reads a cache's own counts when it is scraped."""
+
+    def __init__(self, texts: TextCache) -> None:
+        self._texts = texts
+
+    def collect(self) -> Iterator[Metric]:
+        family = CounterMetricFamily(
+            "vllm_srun_text_lookups", "Texts of questions whose vector was known, or not", labels=["outcome"]
+        )
+        family.add_metric(["hit"], self._texts.hits)
+        family.add_metric(["miss"], self._texts.misses)
+        yield family
 
 
 class Metrics:
@@ -56,6 +74,10 @@ class Metrics:
         tokens_gauge = Gauge("vllm_srun_queued_tokens", "Tokens of requests in the queue", registry=self.registry)
         tokens_gauge.set_function(lambda: float(queue()[1]))
         self._ready = Gauge("vllm_srun_ready", "1 when the model has answered its warm-up", registry=self.registry)
+
+    def looks_up(self, texts: TextCache) -> None:
+        """Count what is looked up in a cache of texts of questions."""
+        self.registry.register(_Lookups(texts))
 
     def request(self, status: int) -> None:
         """A request was answered."""

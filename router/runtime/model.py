@@ -28,6 +28,7 @@ from .jobs import Computed
 from .metrics import Metrics
 from .rows import RowPlan
 from .scheduler import Scheduler
+from .texts import TextCache
 
 log = logging.getLogger("pointsman.runtime")
 
@@ -65,6 +66,9 @@ class Model:
         self._adapter = adapter
         self.metrics = Metrics(lambda: (self._scheduler.depth, self._scheduler.queued_tokens))
         self._bounds = bounds or Bounds()
+        texts = getattr(adapter, "texts", None)
+        if isinstance(texts, TextCache):
+            self.metrics.looks_up(texts)
         self._scheduler = Scheduler(adapter.run, bounds=self._bounds, observer=self.metrics)
         self._planner = ThreadPoolExecutor(1, "pointsman-planner")
 
