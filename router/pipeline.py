@@ -12,17 +12,18 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from types import TracebackType
+from typing import Any
+
+import msgspec
 
 from router.acting.affinity import Affinity, conversation
 from router.acting.answering import own_answer
 from router.acting.editing import edited, edits
 from router.acting.picking import by_question, by_weight
 from router.acting.target import Answered, Contest, Refused, Settled, settle, target_by_name
-from router.config.actions import NO_HEADERS
 from router.config.candidates import ModelRef
-from router.config.plan import ApiFormat
 from router.deciding.engine import Outcome, decide
 from router.explaining.notes import Notes
 from router.explaining.watching import Watcher, telling, watched
@@ -38,7 +39,7 @@ from router.wire.errors import ErrorCode, WireError, error_reply, reply_to
 from router.wire.http import Head, Reply
 from router.wire.models import models_reply
 from router.wire.request import LlmRequest, opens, read_request, state_text
-from router.wire.surface import Format, Kind, Surface, classify
+from router.wire.surface import Format, Kind, classify
 
 SELECTED_MODEL = "x-selected-model"
 PLAN = "x-vsr-plan"
@@ -49,6 +50,7 @@ LARGE_BODY = 256 * 1024
 INFLATES = 64
 """How much smaller a compressed body counts as large: what it inflates to is not known beforehand."""
 
+_SOON = {"retry-after": "1"}
 
 _FAULTS = {
     Fault.BODY_TOO_LARGE: ErrorCode.BODY_TOO_LARGE,
@@ -56,6 +58,18 @@ _FAULTS = {
     Fault.INTERNAL: ErrorCode.INTERNAL,
     Fault.DEADLINE: ErrorCode.DEADLINE,
 }
+
+
+class Incoming(msgspec.Struct, frozen=True):
+    """One request while it is decided. `path` replaces the client's spelling of it, where that differs."""
+
+    generation: Generation
+    head: Head
+    format: Format
+    path: str | None
+    encoding: str | None
+    started: float
+    notes: Notes | None
 
 
 class Session:
@@ -84,9 +98,9 @@ class Session:
         """See `Pipeline.on_head`."""
         return self._pipeline.on_head(head, self._generation)
 
-    async def on_request(self, head: Head, body: bytes) -> Reply | Forward:
+    def on_request(self, head: Head, body: bytes) -> Reply | Forward | Coroutine[Any, Any, Reply | Forward]:
         """See `Pipeline.on_request`."""
-        return await self._pipeline.on_request(head, body, self._generation)
+        return self._pipeline.on_request(head, body, self._generation)
 
     def fault(self, head: Head, fault: Fault) -> Reply:
         """See `Pipeline.fault`."""
@@ -112,6 +126,9 @@ class Pipeline:
         self._clock = clock
         self._draw = draw
         self._affinity = Affinity(clock)
+        self.ready = True
+        """False while its models have not answered for the first time: what would be asked then is unknown, and a lone
+        router is sent requests however unhealthy it says that it is. Nothing is decided meanwhile."""
 
     def show_to(self, watchers: Sequence[Watcher]) -> None:
         """Show every request that is decided from now on to these."""
@@ -134,11 +151,13 @@ class Pipeline:
         surface = classify(head, generation.api_roots)
         self._metrics.request(surface.kind, surface.format or "none")()
         match surface.kind:
+            case Kind.LLM if not self.ready:
+                return self._error(surface.format, ErrorCode.UNAVAILABLE, _SOON)
             case Kind.LLM:
                 try:
                     decode_body(b"", head.headers.get("content-encoding"), 0)  # reads the header alone
                 except WireError as error:
-                    return self._refuse(surface, error)
+                    return self._refuse(surface.format, error)
                 return HeadVerdict.NEED_BODY
             case Kind.LIST_MODELS:
                 return models_reply(generation.public_models)
@@ -152,92 +171,136 @@ class Pipeline:
 
     # What the whole request settles.
 
-    async def on_request(
+    def on_request(
         self, head: Head, body: bytes, generation: Generation | None = None, notes: Notes | None = None
-    ) -> Reply | Forward:
-        """Decide one request of a model API. `notes`, if given, are filled in on the way instead of being shown."""
-        generation = generation or self._generation
-        if notes is not None or not self._watchers:
-            return await self._decide(generation, head, body, notes)
-        notes = Notes()
-        verdict = await self._decide(generation, head, body, notes)
-        return telling(verdict, watched(self._watchers, generation.plan, head, body, notes))
+    ) -> Reply | Forward | Coroutine[Any, Any, Reply | Forward]:
+        """Decide one request of a model API: at once where nothing has to be waited for.
 
-    async def _decide(self, generation: Generation, head: Head, body: bytes, notes: Notes | None) -> Reply | Forward:
-        started = self._clock()
-        surface = classify(head)
-        generation.enter()
+        `notes`, if given, are filled in on the way, and the request is shown to nobody else.
+        """
+        generation = generation or self._generation
+        if notes is None and self._watchers:
+            return self._shown(generation, head, body)
+        incoming = self._incoming(generation, head, notes)
+        if notes is not None or _is_large(body, incoming.encoding):
+            return self._later(incoming, self._read_and_decide(incoming, body))
         try:
-            verdict = await self._route(generation, surface, head, body, notes)
-        except WireError as error:
-            if notes is not None:
-                notes.fail(error.code)
-            return self._refuse(surface, error)
-        except Refused as refused:
-            if notes is not None:
-                notes.fail(refused.code)
-            return self._error(surface.format, refused.code)
-        finally:
-            generation.leave()
-            ended = self._clock()
-            self._metrics.routing_seconds.observe(ended - started)
-            if notes is not None:
-                notes.started, notes.ended = started, ended
-        if isinstance(verdict, Forward):
-            self._metrics.forwarded(verdict.model)()
+            plain, request = _read(incoming, body)
+            settled = self._known(incoming, request)
+            if settled is None:
+                return self._later(incoming, self._decide(incoming, plain, request))
+            verdict = self._verdict(incoming, settled, plain, _changed(incoming, settled, plain, request))
+        except (WireError, Refused) as error:
+            verdict = self._refuse(incoming.format, error)
+        self._metrics.routing_seconds.observe(self._clock() - incoming.started)
         return verdict
 
-    async def _route(
-        self, generation: Generation, surface: Surface, head: Head, body: bytes, notes: Notes | None
+    async def decided(
+        self, head: Head, body: bytes, generation: Generation | None = None, notes: Notes | None = None
     ) -> Reply | Forward:
+        """The verdict of `on_request`, waited for where that takes time. For callers that are no transport."""
+        verdict = self.on_request(head, body, generation, notes)
+        return verdict if isinstance(verdict, Reply | Forward) else await verdict
+
+    def _incoming(self, generation: Generation, head: Head, notes: Notes | None) -> Incoming:
+        surface = classify(head)
         assert surface.format is not None  # noqa: S101 - a body is asked for on model APIs only
-        limit = generation.plan.max_body_bytes
+        path = surface.path if surface.rewritten else None
         encoding = head.headers.get("content-encoding")
-        if _is_large(body, encoding):
-            plain, request = await asyncio.to_thread(_read, surface.format, body, encoding, limit)
+        return Incoming(generation, head, surface.format, path, encoding, self._clock(), notes)
+
+    async def _shown(self, generation: Generation, head: Head, body: bytes) -> Reply | Forward:
+        notes = Notes()
+        incoming = self._incoming(generation, head, notes)
+        verdict = await self._later(incoming, self._read_and_decide(incoming, body))
+        return telling(verdict, watched(self._watchers, generation.plan, head, body, notes))
+
+    async def _later(self, incoming: Incoming, work: Coroutine[Any, Any, Reply | Forward]) -> Reply | Forward:
+        notes = incoming.notes
+        incoming.generation.enter()
+        try:
+            return await work
+        except (WireError, Refused) as error:
+            if notes is not None:
+                notes.fail(error.code)
+            return self._refuse(incoming.format, error)
+        finally:
+            incoming.generation.leave()
+            ended = self._clock()
+            self._metrics.routing_seconds.observe(ended - incoming.started)
+            if notes is not None:
+                notes.started, notes.ended = incoming.started, ended
+
+    async def _read_and_decide(self, incoming: Incoming, body: bytes) -> Reply | Forward:
+        if _is_large(body, incoming.encoding):
+            plain, request = await asyncio.to_thread(_read, incoming, body)
         else:
-            plain, request = _read(surface.format, body, encoding, limit)
+            plain, request = _read(incoming, body)
+        return await self._decide(incoming, plain, request)
+
+    async def _decide(self, incoming: Incoming, plain: bytes, request: LlmRequest) -> Reply | Forward:
+        notes = incoming.notes
         if notes is not None:
             notes.request = request
-        target = await self._target(generation, request, head, surface.format.api, notes)
+        settled = await self._settle(incoming, request)
         if notes is not None:
-            notes.target = target
-        if isinstance(target, Answered):
-            return own_answer(target, surface.format, plain)
-        changed = None
-        if edits(target, request.model):
-            arguments = surface.format, plain, target
-            changed = await asyncio.to_thread(edited, *arguments) if _is_large(plain, None) else edited(*arguments)
-            changed = None if changed is plain else changed
-        headers = target.actions.headers or NO_HEADERS
-        return Forward(
-            target.model.name,
-            headers.written(head.headers) | _headers(surface, target.model.name, generation.plan.revision),
-            # An edited body is forwarded as it reads, whatever coding the client's had.
-            (*headers.delete, *(("content-encoding",) if changed is not None and encoding else ())),
-            changed,
-            target.told,
-        )
+            notes.target = settled
+        if _is_large(plain, None):
+            changed = await asyncio.to_thread(_changed, incoming, settled, plain, request)
+        else:
+            changed = _changed(incoming, settled, plain, request)
+        return self._verdict(incoming, settled, plain, changed)
 
-    async def _target(
-        self, generation: Generation, request: LlmRequest, head: Head, wanted: ApiFormat, notes: Notes | None
-    ) -> Settled:
-        """Resolve the requested model: an entrypoint's recipe decides, any other name stands for itself."""
-        plan = generation.plan
-        recipe = plan.entrypoints.get(request.model) if request.model else plan.default_entrypoint
-        if notes is not None:
-            notes.recipe = recipe
+    def _known(self, incoming: Incoming, request: LlmRequest) -> Settled | None:
+        """What a request comes to without a model or anything else to wait for; None where there is."""
+        recipe = _recipe(incoming.generation, request)
         if recipe is None:
-            return target_by_name(plan, request.model, wanted)
+            return target_by_name(incoming.generation.plan, request.model, incoming.format.api)
+        settled = incoming.generation.policies[recipe].foregone.get(incoming.format.api)
+        if settled is None or isinstance(settled, Contest):
+            return None
+        self._count(recipe, settled)
+        return settled
+
+    async def _settle(self, incoming: Incoming, request: LlmRequest) -> Settled:
+        """Resolve the requested model: an entrypoint's recipe decides, any other name stands for itself."""
+        generation, wanted = incoming.generation, incoming.format.api
+        recipe = _recipe(generation, request)
+        if incoming.notes is not None:
+            incoming.notes.recipe = recipe
+        if recipe is None:
+            return target_by_name(generation.plan, request.model, wanted)
         policy = generation.policies[recipe]
-        target = policy.foregone.get(wanted)
-        if target is None:
-            target = settle(plan, recipe, await self._judge(generation, policy, request, head, notes), wanted)
-        if target.decision is not None:
-            self._metrics.decided(recipe, target.decision)()
-        if isinstance(target, Contest):
-            return target.target(plan, await self._pick(generation, policy, target, request, head))
-        return target
+        settled = policy.foregone.get(wanted)
+        if settled is None:
+            outcome = await self._judge(generation, policy, request, incoming.head, incoming.notes)
+            settled = settle(generation.plan, recipe, outcome, wanted)
+        self._count(recipe, settled)
+        if isinstance(settled, Contest):
+            ref = await self._pick(generation, policy, settled, request, incoming.head)
+            return settled.target(generation.plan, ref)
+        return settled
+
+    def _count(self, recipe: str, settled: Settled | Contest) -> None:
+        if settled.decision is not None:
+            self._metrics.decided(recipe, settled.decision)()
+
+    def _verdict(self, incoming: Incoming, settled: Settled, plain: bytes, changed: bytes | None) -> Reply | Forward:
+        """What the gateway is told. `changed` is the body as it must be forwarded, None for as it came."""
+        if isinstance(settled, Answered):
+            return own_answer(settled, incoming.format, plain)
+        model = settled.model.name
+        self._metrics.forwarded(model)()
+        # An edited body is forwarded as it reads, whatever coding the client's had.
+        remove: tuple[str, ...] = ("content-encoding",) if changed is not None and incoming.encoding else ()
+        headers = {SELECTED_MODEL: model, PLAN: incoming.generation.plan.revision}
+        if incoming.path is not None:
+            headers[":path"] = incoming.path
+        written = settled.actions.headers
+        if written is not None:
+            headers = written.written(incoming.head.headers) | headers
+            remove = (*written.delete, *remove)
+        return Forward(model, headers, remove, changed, settled.told)
 
     async def _pick(
         self, generation: Generation, policy: Policy, contest: Contest, request: LlmRequest, head: Head
@@ -325,26 +388,35 @@ class Pipeline:
 
     # Errors.
 
-    def _refuse(self, surface: Surface, error: WireError) -> Reply:
+    def _refuse(self, wire_format: Format | None, error: WireError | Refused) -> Reply:
+        if isinstance(error, Refused):
+            return self._error(wire_format, error.code)
         self._metrics.error(error.code)()
-        return reply_to(surface.format, error)
+        return reply_to(wire_format, error)
 
-    def _error(self, wire_format: Format | None, code: ErrorCode) -> Reply:
+    def _error(self, wire_format: Format | None, code: ErrorCode, headers: Mapping[str, str] | None = None) -> Reply:
         self._metrics.error(code)()
-        return error_reply(wire_format, code)
+        return error_reply(wire_format, code, headers=headers)
 
 
-def _read(wire_format: Format, body: bytes, encoding: str | None, limit: int) -> tuple[bytes, LlmRequest]:
-    plain = decode_body(body, encoding, limit)
-    return plain, read_request(wire_format, plain)
+def _recipe(generation: Generation, request: LlmRequest) -> str | None:
+    """The recipe that the requested model stands for."""
+    plan = generation.plan
+    return plan.entrypoints.get(request.model) if request.model else plan.default_entrypoint
+
+
+def _read(incoming: Incoming, body: bytes) -> tuple[bytes, LlmRequest]:
+    plain = decode_body(body, incoming.encoding, incoming.generation.plan.max_body_bytes)
+    return plain, read_request(incoming.format, plain)
+
+
+def _changed(incoming: Incoming, settled: Settled, plain: bytes, request: LlmRequest) -> bytes | None:
+    """The body with what the decision changes in it, the model's name above all; None where it stays as it came."""
+    if isinstance(settled, Answered) or not edits(settled, request.model):
+        return None
+    changed = edited(incoming.format, plain, settled)
+    return None if changed is plain else changed
 
 
 def _is_large(body: bytes, encoding: str | None) -> bool:
     return len(body) >= (LARGE_BODY if encoding is None else LARGE_BODY // INFLATES)
-
-
-def _headers(surface: Surface, model: str, revision: str) -> dict[str, str]:
-    headers = {SELECTED_MODEL: model, PLAN: revision}
-    if surface.rewritten:
-        headers[":path"] = surface.path
-    return headers

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import random
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,6 +17,8 @@ from typing import cast
 
 Marks = Mapping[str, int]
 Probe = Callable[[], Marks]
+Requests = bytes | Callable[[], bytes]
+"""One request for all, or what makes the next one."""
 
 
 class LoadError(Exception):
@@ -161,28 +164,39 @@ def _run(port: int) -> Iterator[_Run]:
 
 
 async def saturate(
-    port: int, request: bytes, *, connections: int, warmup_s: float, seconds: float, probe: Probe
+    port: int, request: Requests, *, connections: int, warmup_s: float, seconds: float, probe: Probe
 ) -> Window:
     """Closed loop: every connection sends its next request when it has its answer; raises LoadError."""
+    following = _following(request)
     with _run(port) as run:
 
         def again(connection: Connection) -> None:
             run.record(connection)
-            connection.send(request, time.perf_counter())
+            connection.send(following(), time.perf_counter())
 
         await run.connect(connections, again)
         for connection in run.connections:
-            connection.send(request, time.perf_counter())
+            connection.send(following(), time.perf_counter())
         return await run.measure(warmup_s, seconds, probe)
 
 
 async def at_rate(
-    port: int, request: bytes, *, rate: float, connections: int, warmup_s: float, seconds: float, probe: Probe
+    port: int,
+    request: Requests,
+    *,
+    rate: float,
+    connections: int,
+    warmup_s: float,
+    seconds: float,
+    probe: Probe,
+    random_gaps: bool = False,
 ) -> Window:
     """Open loop: a request is due every 1/`rate` s whatever the target does, and its latency counts from that moment.
 
-    When all connections are busy it waits for one, and that wait counts. Raises LoadError.
+    With `random_gaps` that is the mean of exponential gaps (Poisson arrivals). When all connections are busy a request
+    waits for one, and that wait counts. Raises LoadError.
     """
+    following = _following(request)
     with _run(port) as run:
         idle: deque[Connection] = deque()
         waiting: deque[float] = deque()
@@ -190,17 +204,17 @@ async def at_rate(
         def free(connection: Connection) -> None:
             run.record(connection)
             if waiting:
-                connection.send(request, waiting.popleft())
+                connection.send(following(), waiting.popleft())
             else:
                 idle.append(connection)
 
         async def tick() -> None:
             due = time.perf_counter()
             while True:
-                due += 1 / rate
+                due += random.expovariate(rate) if random_gaps else 1 / rate
                 await asyncio.sleep(due - time.perf_counter())
                 if idle:
-                    idle.popleft().send(request, due)
+                    idle.popleft().send(following(), due)
                 else:
                     waiting.append(due)
 
@@ -211,6 +225,10 @@ async def at_rate(
             return await run.measure(warmup_s, seconds, probe)
         finally:
             ticking.cancel()
+
+
+def _following(request: Requests) -> Callable[[], bytes]:
+    return (lambda: request) if isinstance(request, bytes) else request
 
 
 def percentile(values: Sequence[float], percent: float) -> float:

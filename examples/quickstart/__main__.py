@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import aiohttp
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -84,7 +85,8 @@ async def send(session: aiohttp.ClientSession, sample: Sample) -> Seen:
         sure = float(headers.get("x-vsr-selected-confidence", 0))
         why = f"{matched.replace(',', ' and ')} matched, {sure:.2f}" if matched and sure else "no rule was sure"
     else:
-        why = str(json.loads(body)["error"]["code"])
+        error = json.loads(body)["error"]
+        why = str(error.get("code") or error["type"])  # Anthropic's errors have no code
     return Seen(
         sample,
         answer.status,
@@ -96,20 +98,23 @@ async def send(session: aiohttp.ClientSession, sample: Sample) -> Seen:
 
 def show(results: list[Seen]) -> None:
     """A table of where each request went and why."""
-    table = Table(title="Where each request went, and why")
+    table = Table(title="Where each request went, and why", box=box.SIMPLE_HEAD, pad_edge=False)
+    # Where room is short, texts break over lines, and rich drops what is last: the verdict comes first.
+    table.add_column("", min_width=8)
     table.add_column("client", no_wrap=True)
-    table.add_column("prompt", no_wrap=True, overflow="ellipsis", ratio=1)
-    for column in ("decision", "backend", "why", ""):
+    table.add_column("prompt", min_width=14)
+    for column in ("decision", "backend"):
         table.add_column(column, no_wrap=True)
+    table.add_column("why", min_width=9)
     for seen in results:
         sample = seen.sample
         table.add_row(
+            "[green]ok[/]" if seen.right else f"[red]expected {sample.decision or sample.status}[/]",
             sample.client + (" stream" if sample.stream else ""),
             sample.prompt,
             seen.decision or f"{seen.status}",
             seen.model,
             seen.why,
-            "[green]ok[/]" if seen.right else f"[red]expected {sample.decision or sample.status}[/]",
         )
     console.print(table)
 

@@ -62,7 +62,7 @@ class Previewer:
 
     async def _decide(self, posed: Posed) -> tuple[Generation, Notes, object]:
         generation, notes = self._generation(), Notes()
-        verdict = await Pipeline(generation, self._uncounted).on_request(posed.head, posed.body, generation, notes)
+        verdict = await Pipeline(generation, self._uncounted).decided(posed.head, posed.body, generation, notes)
         return generation, notes, verdict
 
 

@@ -51,8 +51,8 @@ class Status:
 
     @property
     def ready(self) -> bool:
-        """Whether requests should be sent here: listening, not draining, and every decision model of ours answers."""
-        return self.accepting and not self.draining and all(self.deployments.values())
+        """Whether requests should be sent here: alive, not draining, and every decision model of ours answers."""
+        return self.accepting and self.live and not self.draining and all(self.deployments.values())
 
     def detail(self) -> dict[str, object]:
         """The body of a readiness answer."""

@@ -149,6 +149,17 @@ _Readers = list[tuple[Consumer, int]]
 _Parts = dict[str, dict[str, Asked]]
 
 
+def composed(questions: Iterable[QuestionRule], deployments: Mapping[str, Deployment]) -> tuple[str, ...]:
+    """The rules whose set is put together from one yes/no question per label (`composed_noul`), because their model has
+    no set of its own."""
+    return tuple(
+        rule.name
+        for rule in questions
+        for capabilities in (deployments[rule.deployment].capabilities,)
+        if must_compose(as_asked(rule.question, capabilities), capabilities)
+    )
+
+
 def is_blank(text: str) -> bool:
     """Whether there is nothing to ask about."""
     return not text or text.isspace()

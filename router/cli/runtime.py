@@ -24,7 +24,7 @@ def add(verbs: Verbs) -> None:
     serve.add_argument("--uds", type=Path, help="Unix socket to listen on")
     serve.add_argument("--host", default="127.0.0.1", help="address to listen on when --uds is absent")
     serve.add_argument("--port", type=int, default=8100, help="port to listen on when --uds is absent")
-    serve.add_argument("--device", default="auto", help="auto, cpu or cuda:N")
+    _add_engine(serve)
     serve.add_argument(
         "--enable-shared-context",
         action="store_true",
@@ -45,6 +45,8 @@ def add(verbs: Verbs) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Serve until SIGTERM; 1 when the artifact, the device, the address or the keys are not what was asked for."""
+    from router.runtime.bounds import Wishes  # noqa: PLC0415
+    from router.runtime.devices import Placement  # noqa: PLC0415
     from router.runtime.errors import RuntimeFault  # noqa: PLC0415
     from router.runtime.keys import KeyFault, read_keys  # noqa: PLC0415
     from router.runtime.listing import Names  # noqa: PLC0415
@@ -66,7 +68,16 @@ def run(arguments: argparse.Namespace) -> int:
                 insecure=arguments.insecure_no_auth,
                 max_body_bytes=arguments.max_request_bytes or MAX_BODY_BYTES,
             ),
-            loading=Loading(arguments.device, arguments.enable_shared_context),
+            loading=Loading(
+                Placement(arguments.device, arguments.precision, arguments.gpu_mem_limit),
+                arguments.enable_shared_context,
+                Wishes(
+                    arguments.max_queue,
+                    arguments.max_queued_tokens,
+                    arguments.max_batch_tokens,
+                    None if arguments.batch_window_ms is None else arguments.batch_window_ms / 1000,
+                ),
+            ),
             parent_pid=arguments.parent_pid,
         )
     except (RuntimeFault, KeyFault, OSError) as error:
@@ -81,6 +92,40 @@ def _pull(artifact: str) -> None:
     reference = parse_reference(artifact)
     if reference is not None and not Path(artifact).is_dir():
         pull(reference)
+
+
+def _add_engine(serve: argparse.ArgumentParser) -> None:
+    """Where the model runs, how much may wait for it, and how large its batches may be."""
+    serve.add_argument("--device", default="auto", help="auto, cpu or cuda:N")
+    serve.add_argument("--precision", choices=("auto", "fp16"), default="auto", help="fp16: the half-precision graph")
+    serve.add_argument("--gpu-mem-limit", type=_positive, metavar="BYTES", help="bound of the GPU memory that is used")
+    serve.add_argument("--max-queue", type=_positive, metavar="N", help="requests that may wait; default 256")
+    serve.add_argument("--max-queued-tokens", type=_positive, metavar="N", help="their tokens; default 4194304")
+    serve.add_argument(
+        "--max-batch-tokens", type=_positive, metavar="N", help="padding included; default 512 on a CPU, 65536 on a GPU"
+    )
+    serve.add_argument(
+        "--batch-window-ms",
+        type=_window,
+        metavar="MS",
+        help="how long an idle model waits for requests that are being prepared; default 2",
+    )
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) < 1 << 53:
+        raise argparse.ArgumentTypeError("a whole number above 0")
+    return int(text)
+
+
+def _window(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1000:
+        raise argparse.ArgumentTypeError("milliseconds from 0 to 1000")
+    return value
 
 
 def _size(text: str) -> int:

@@ -7,7 +7,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from router.asking.plan import composed
 from router.cli.loading import load_for_cli
+
+COMPOSED = "its model has no set questions; it is asked one yes/no question per label (composed_noul)"
 
 if TYPE_CHECKING:
     from router.cli._types import Verbs
@@ -26,6 +29,9 @@ def run(arguments: argparse.Namespace) -> int:
     if loaded is None:
         return 1
     plan = loaded.plan
+    for recipe in plan.recipes.values():
+        for rule in composed(recipe.questions, plan.deployments):
+            sys.stdout.write(f"{arguments.file}: recipe {recipe.name!r}, rule {rule!r}: {COMPOSED}\n")
     sys.stdout.write(
         f"{arguments.file}: valid. {len(plan.recipes)} recipe(s), {len(plan.models)} model(s), "
         f"{len(plan.deployments)} decision model(s), revision {plan.revision}\n"

@@ -202,7 +202,7 @@ class _Reading:
             )
         if kind in _BOUNDS:
             text, key = _BOUNDS[kind]
-            return f"{text} {context[key]:,}".replace(",", "_") + shown, None
+            return f"{text} {context[key]}{shown}", None
         if kind in _LENGTHS:
             text, key = _LENGTHS[kind]
             count = context[key]

@@ -133,12 +133,12 @@ def forward_body(
     The message is put together from parts that recur from request to request and are kept serialised: protobuf merges
     what stands in one message several times.
     """
-    data = _header_part(tuple(set_headers.items()), tuple(remove), clear_route_cache) + _metadata_part(
-        tuple(metadata.items())
-    )
+    headers = _header_part(tuple(set_headers.items()), tuple(remove), clear_route_cache)
+    told = _metadata_part(tuple(metadata.items()))
     if body is None:
-        return data
-    return data + _length_part(len(body)) + _around(Direction.REQUEST, _field(b"\x0a", body))  # BodyMutation.body = 1
+        return headers + told
+    size = len(body)
+    return b"".join((headers, told, _length_part(size), _opening(_WHOLE_BODY, size), body))
 
 
 @lru_cache(maxsize=1024)
@@ -168,12 +168,12 @@ def streamed_body(direction: Direction, body: bytes, *, end_of_stream: bool) -> 
     An empty body gives one empty piece, so that an end of stream always has something to travel on.
     """
     view = memoryview(body)
+    around = (*_STREAMED_BODY, direction.value)
     for start in range(0, max(len(body), 1), CHUNK_BYTES):
         piece = view[start : start + CHUNK_BYTES]
-        chunk = _field(b"\x0a", piece)  # StreamedBodyResponse.body = 1
-        if end_of_stream and start + CHUNK_BYTES >= len(body):
-            chunk.append(b"\x10\x01")  # StreamedBodyResponse.end_of_stream = 2
-        yield _around(direction, _nest(b"\x1a", chunk))  # BodyMutation.streamed_response = 3
+        field = _opening(_STREAMED_PIECE, len(piece))
+        end = _END_OF_STREAM if end_of_stream and start + CHUNK_BYTES >= len(body) else b""
+        yield b"".join((_opening(around, len(field) + len(piece) + len(end)), field, piece, end))
 
 
 def immediate(reply: Reply) -> bytes:
@@ -203,28 +203,26 @@ def _metadata(response: ProcessingResponse, metadata: Mapping[str, str]) -> None
         fields[clean(key)].string_value = clean(value)
 
 
-_Parts = list[bytes | memoryview]
+# Tags of the messages around a body, innermost first: BodyMutation.body = 1, CommonResponse.body_mutation = 3,
+# BodyResponse.response = 1, ProcessingResponse.request_body = 3.
+_WHOLE_BODY = (b"\x0a", b"\x1a", b"\x0a", Direction.REQUEST.value)
+# StreamedBodyResponse.body = 1 and .end_of_stream = 2; BodyMutation.streamed_response = 3, then as above.
+_STREAMED_PIECE = (b"\x0a",)
+_END_OF_STREAM = b"\x10\x01"
+_STREAMED_BODY = (b"\x1a", b"\x1a", b"\x0a")
 
 
-def _around(direction: Direction, mutation: _Parts) -> bytes:
-    """A ProcessingResponse whose body answer holds the BodyMutation `mutation`."""
-    common = _nest(b"\x1a", mutation)  # CommonResponse.body_mutation = 3
-    answer = _nest(b"\x0a", common)  # BodyResponse.response = 1
-    return b"".join(_nest(direction.value, answer))
-
-
-def _field(tag: bytes, value: bytes | memoryview) -> _Parts:
-    return [tag, _varint(len(value)), value]
-
-
-def _nest(tag: bytes, parts: _Parts) -> _Parts:
-    return [tag, _varint(sum(map(len, parts))), *parts]
+def _opening(tags: tuple[bytes, ...], length: int) -> bytes:
+    """What stands before `length` bytes that are nested in the fields of these tags, innermost first."""
+    opening = b""
+    for tag in tags:
+        opening = tag + _varint(length + len(opening)) + opening
+    return opening
 
 
 def _varint(number: int) -> bytes:
-    out = bytearray()
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
+    if number < 0x80:
+        return bytes((number,))
+    if number < 0x4000:
+        return bytes((number & 0x7F | 0x80, number >> 7))
+    return bytes((number & 0x7F | 0x80,)) + _varint(number >> 7)

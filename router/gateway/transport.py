@@ -14,6 +14,7 @@ from router.gateway.commands import Command, Decide, Finish, Status
 from router.gateway.health import Health
 from router.gateway.machine import StreamMachine
 from router.gateway.options import MachineOptions
+from router.observe.logs import place
 from router.verdict import Fault, Forward, Handler
 from router.wire.http import Reply
 
@@ -208,5 +209,5 @@ class Decisions:
 
 
 def report(error: BaseException) -> None:
-    """Log an exception by its class alone: its text may hold parts of a prompt."""
-    log.error("request failed: %s", type(error).__name__)
+    """Log an exception by its class and place alone: its text may hold parts of a prompt."""
+    log.error("request failed: %s at %s", type(error).__name__, place(error))

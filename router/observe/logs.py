@@ -48,6 +48,11 @@ def _message(record: logging.LogRecord) -> str:
     return message if ours or not record.exc_info else message.partition("\n")[0]
 
 
+def place(error: BaseException) -> str:
+    """File, line and function where an exception was raised: enough to find a defect, without a value of a request."""
+    return (_places(error) or ["an unknown place"])[-1]
+
+
 def _places(error: BaseException) -> list[str]:
     frames = traceback.extract_tb(error.__traceback__)
     return [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames[-8:]]

@@ -39,9 +39,12 @@ class Layout:
         """Replace the names of an output's sides."""
         self._outputs[output] = replace(self._outputs[output], shape=sides)
 
-    def feed(self, rows: Sequence[Row]) -> dict[str, npt.NDArray[Any]]:
-        """Inputs of one batch, padded. Inputs that no row gives (token types) are zeros."""
-        width = max(row.tokens for row in rows)
+    def feed(self, rows: Sequence[Row], width: int = 0) -> dict[str, npt.NDArray[Any]]:
+        """Inputs of one batch, padded to the longest row, or to `width` tokens where that is more.
+
+        Inputs that no row gives (token types) are zeros.
+        """
+        width = max(width, *(row.tokens for row in rows))
         feed: dict[str, npt.NDArray[Any]] = {}
         for name, kind in self._inputs.items():
             values: npt.NDArray[Any]

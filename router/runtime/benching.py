@@ -9,15 +9,13 @@ from dataclasses import dataclass
 from .adapters import adapter_for
 from .artifact import open_artifact
 from .asking import Adapter
+from .bounds import Bounds, Wishes
 from .engine import Engine
 from .numerics import sample_questions
 from .rows import Row
 from .threads import ThreadPlan, plan_threads
 from .throttling import Throttling, throttling
 
-BATCH_ROWS = 8
-BATCH_TOKENS = 4096
-"""What the scheduler puts into one batch at most."""
 LONGEST = 8192
 
 
@@ -64,10 +62,11 @@ def bench(
     threads = plan_threads()
     engine = Engine(opened, device, threads)
     adapter = adapter_for(opened, engine)
+    bounds = Wishes().on(engine.device)
     before = throttling()
     lines = []
     for row in _rows(adapter, min(longest, opened.card.limits.graph_tokens)):
-        lines.append(_line(adapter, row, seconds, clock))
+        lines.append(_line(adapter, row, bounds, seconds, clock))
         if told is not None:
             told(lines[-1])
     after = throttling()
@@ -92,8 +91,8 @@ def _rows(adapter: Adapter, longest: int) -> Iterator[Row]:
         length *= 2
 
 
-def _line(adapter: Adapter, row: Row, seconds: float, clock: Callable[[], float]) -> Line:
-    batch = max(1, min(BATCH_ROWS, BATCH_TOKENS // row.tokens))
+def _line(adapter: Adapter, row: Row, bounds: Bounds, seconds: float, clock: Callable[[], float]) -> Line:
+    batch = bounds.rows_of(row.tokens)
     alone = _timed(adapter, [row], seconds, clock)
     together = _timed(adapter, [row] * batch, seconds, clock) if batch > 1 else alone
     ordered = sorted(alone)

@@ -9,13 +9,16 @@ import importlib
 import importlib.metadata
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from .artifact import Artifact
 from .batch import Layout
 from .card import Graph, Tensor
+from .devices import CPU, Placement, half_precision, lacks_half
 from .errors import ArtifactError, DeviceError
 from .rows import Raw, Row
+from .runners import BoundRunner, CpuRunner, Runner
 from .threads import ThreadPlan, plan_threads
 
 if TYPE_CHECKING:
@@ -29,15 +32,22 @@ _DISTRIBUTIONS = ("onnxruntime", "onnxruntime-gpu")
 class Engine:
     """The sessions of one artifact. Not for several threads at once: the scheduler's worker owns it."""
 
-    def __init__(self, artifact: Artifact, device: str = "auto", threads: ThreadPlan | None = None) -> None:
+    def __init__(self, artifact: Artifact, device: str | Placement = "auto", threads: ThreadPlan | None = None) -> None:
         """Open the encoder. Raises ArtifactError (a graph that is not as the card says) and DeviceError."""
+        placement = device if isinstance(device, Placement) else Placement(device)
         runtime = import_onnxruntime()
         plan = plan_threads() if threads is None else threads
-        graph = artifact.card.graphs["encoder"]
+        graph = _graph(artifact, placement)
         self._artifact = artifact
-        self._session, self.device = _open(runtime, artifact, graph, device, plan)
+        self._session, self.device = _open(runtime, artifact, graph, placement, plan)
+        self.precision = artifact.card.precision if placement.precision == "auto" else placement.precision
         present = {tensor.name: tensor.type for tensor in self._session.get_inputs()}
         self._layout = Layout(graph, artifact.card.tokens.pad, present)
+        self._run: Runner = (
+            CpuRunner(runtime, self._session)
+            if self.device == "cpu"
+            else BoundRunner(runtime, self._session, "cuda", placement.ordinal, artifact.card.limits.graph_tokens)
+        )
         self.version = f"onnxruntime/{runtime.__version__}"
         log.info(
             "engine: %s on %s, intra-op threads %d (%s; affinity %d, quota %s)",
@@ -52,7 +62,10 @@ class Engine:
     def run(self, rows: Sequence[Row]) -> list[Raw]:
         """Run rows as one padded batch; each row's outputs come back without its padding, in order."""
         wanted = sorted({name for row in rows for name in row.outputs})
-        values = self._session.run(wanted, self._layout.feed(rows))
+        # Rows that only fill a batch up are copies of the last: a row of nothing but padding could give NaN.
+        full = [*rows, *[rows[-1]] * (self._run.count(len(rows)) - len(rows))]
+        width = self._run.width(max(row.tokens for row in rows))
+        values = self._run(wanted, self._layout.feed(full, width))
         return self._layout.split(rows, dict(zip(wanted, values, strict=True)))
 
     def shape(self, row: Row, output: str) -> tuple[int, ...]:
@@ -69,7 +82,7 @@ class Engine:
         It may be run from any thread. Raises ArtifactError.
         """
         alone = ThreadPlan(1, None, 1, "small graph")
-        return _open(import_onnxruntime(), self._artifact, self._artifact.card.graphs[name], "cpu", alone)[0]
+        return _open(import_onnxruntime(), self._artifact, self._artifact.card.graphs[name], Placement("cpu"), alone)[0]
 
 
 def import_onnxruntime() -> Any:
@@ -87,23 +100,22 @@ def import_onnxruntime() -> Any:
     return importlib.import_module("onnxruntime")
 
 
-def providers_for(device: str, available: Sequence[str]) -> list[Any]:
-    """Execution providers to ask for. `device` is auto, cpu, cuda or cuda:N. Raises DeviceError."""
-    kind, _, number = device.partition(":")
-    if kind not in ("auto", "cpu", "cuda") or (number and not (kind == "cuda" and number.isdecimal())):
-        raise DeviceError(f"device {device!r} is not one of auto, cpu, cuda, cuda:N")
-    cuda = ("CUDAExecutionProvider", {"device_id": int(number or 0)})
-    if kind == "cpu" or (kind == "auto" and cuda[0] not in available):
-        return ["CPUExecutionProvider"]
-    if cuda[0] not in available:
-        raise DeviceError(f"device {device} asked for, but this ONNX Runtime has no CUDA: install pointsman[gpu]")
-    return [cuda, "CPUExecutionProvider"]
+def _graph(artifact: Artifact, placement: Placement) -> Graph:
+    """The encoder in the precision that was asked for. Raises ArtifactError."""
+    graph = artifact.card.graphs["encoder"]
+    if placement.precision in ("auto", artifact.card.precision):
+        return graph
+    file = half_precision(graph.file)
+    if not artifact.path(file).is_file():
+        raise lacks_half(graph.file)
+    outputs = tuple(replace(tensor, type=f"{tensor.type}|tensor(float16)") for tensor in graph.outputs)
+    return replace(graph, file=file, outputs=outputs)
 
 
 def _open(
-    runtime: Any, artifact: Artifact, graph: Graph, device: str, plan: ThreadPlan
+    runtime: Any, artifact: Artifact, graph: Graph, placement: Placement, plan: ThreadPlan
 ) -> tuple[onnxruntime.InferenceSession, str]:
-    providers = providers_for(device, runtime.get_available_providers())
+    providers = placement.providers(runtime.get_available_providers())
     options = runtime.SessionOptions()
     options.intra_op_num_threads = plan.threads
     options.inter_op_num_threads = 1
@@ -117,12 +129,12 @@ def _open(
     got = session.get_providers()[0]
     asked = providers[0] if isinstance(providers[0], str) else providers[0][0]
     if got != asked:
-        if device != "auto":
-            raise DeviceError(f"device {device} asked for, {got} got")
+        if placement.device != "auto":
+            raise DeviceError(f"device {placement.device} asked for, {got} got")
         log.warning("engine: CUDA is installed but cannot be used; answering on the CPU")
     _check_tensors(graph.file, "input", graph.inputs, session.get_inputs())
     _check_tensors(graph.file, "output", graph.outputs, session.get_outputs())
-    return session, "cpu" if got == "CPUExecutionProvider" else f"cuda:{device.partition(':')[2] or 0}"
+    return session, "cpu" if got == CPU else f"cuda:{placement.ordinal}"
 
 
 def _check_tensors(file: str, side: str, expected: Sequence[Tensor], found: Sequence[Any]) -> None:

@@ -31,7 +31,11 @@ class DeviceError(RuntimeFault):
 
 
 class Overloaded(RuntimeFault):
-    """Admission was refused: too many requests or tokens are waiting already."""
+    """Admission was refused: too many requests or tokens are waiting already. Room is likely after `retry_after_s`."""
+
+    def __init__(self, message: str, retry_after_s: int = 1) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
 
 
 class DeadlineExceeded(RuntimeFault):

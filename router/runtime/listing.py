@@ -91,7 +91,7 @@ def card_body(model: Model, names: Names) -> dict[str, Any]:
         "engine": model.engine.version,
         "accelerator": model.engine.device.partition(":")[0],
         "device": model.engine.device,
-        "dtype": card.precision,
+        "dtype": model.engine.precision,
         "numerics": card.numerics,
         "ready": True,
         "status": "ready",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -15,21 +15,27 @@ from router.questions import Option, Question, Unknown
 
 from .adapters import adapter_for
 from .artifact import Artifact, open_artifact
-from .asking import Adapter, Answered, Asked, Failure, FailureCode, State
+from .asking import Adapter, Answered, Asked, Failure, State
 from .body import Block, Body
+from .bounds import Bounds, Wishes
 from .card import Card
+from .devices import Placement
 from .engine import Engine
-from .errors import ArtifactError, DeadlineExceeded, Overloaded, RuntimeFault
+from .errors import ArtifactError
 from .golden import check_golden
+from .handover import Handover
+from .jobs import Computed
 from .metrics import Metrics
 from .rows import RowPlan
-from .scheduler import Bounds, Computed, Scheduler
+from .scheduler import Scheduler
+from .texts import TextCache
 
 log = logging.getLogger("pointsman.runtime")
 
-_INLINE_CODE_POINTS = 4096
-"""Below this a request is tokenised on the event loop: a hop to a thread would cost as much."""
+_SHORT = 4096
+"""Up to so many code points an idle worker tokenises a request itself; else the planner's thread does."""
 _INLINE_ROWS = 8
+"""Up to so many rows a request's answers are read on the event loop: a hop to a thread would cost as much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +56,7 @@ class Asking:
 
 
 class Model:
-    """Answers bodies. One event loop uses it; tokenising long text and inference happen in threads of its own."""
+    """Answers bodies. One event loop uses it; tokenising and inference happen in threads of its own."""
 
     def __init__(self, artifact: Artifact, adapter: Adapter, engine: Engine, bounds: Bounds | None = None) -> None:
         """Take over a loaded adapter; starts the scheduler's thread."""
@@ -58,16 +64,18 @@ class Model:
         self.sha256 = artifact.sha256
         self.engine = engine
         self._adapter = adapter
-        self.metrics = Metrics(lambda: self._scheduler.depth)
+        self.metrics = Metrics(lambda: (self._scheduler.depth, self._scheduler.queued_tokens))
         self._bounds = bounds or Bounds()
-        self._preparing = 0
+        texts = getattr(adapter, "texts", None)
+        if isinstance(texts, TextCache):
+            self.metrics.looks_up(texts)
         self._scheduler = Scheduler(adapter.run, bounds=self._bounds, observer=self.metrics)
         self._planner = ThreadPoolExecutor(1, "pointsman-planner")
 
     @property
     def full(self) -> bool:
         """Whether another request would be refused as overloaded; requests being prepared count too."""
-        return self._scheduler.depth + self._preparing >= self._bounds.requests
+        return self._scheduler.depth + self._scheduler.expected >= self._bounds.requests
 
     async def ask(self, body: Body, deadline: float | None = None) -> Asking:
         """Answer every question of a body. `deadline` is on `time.monotonic`, in seconds.
@@ -75,28 +83,17 @@ class Model:
         Raises Overloaded when the queue is full. A passed deadline or a failed computation fails the questions.
         """
         if self.full:
-            raise Overloaded("the queue is full")
+            raise self._scheduler.overloaded()
         blocks = body.blocks
-        self._preparing += 1
-        self._scheduler.expect(1)
-        try:
-            plans = await self._off_loop(self._plan, blocks, inline=_size(blocks) <= _INLINE_CODE_POINTS)
-        finally:
-            self._preparing -= 1
-            self._scheduler.expect(-1)
-        rows = [row for plan in plans for row in plan.rows]
-        future = self._scheduler.submit(rows, deadline)
-        try:
-            computed: Computed = await asyncio.wrap_future(future)
-        except DeadlineExceeded:
-            return _failed(blocks, Failure(FailureCode.DEADLINE_EXCEEDED, "the deadline passed before it was read"))
-        except RuntimeFault:
-            raise
-        except Exception as error:
-            log.error("a request failed in the graph: %s", type(error).__name__)
-            return _failed(blocks, Failure(FailureCode.UNAVAILABLE, "the model failed on this request"))
+        handover = Handover(self._scheduler, partial(self._plan, blocks), deadline)
+        if not (_size(blocks) <= _SHORT and self._scheduler.lend(handover.prepare)):
+            self._planner.submit(handover.prepare)
+        plans, computed = await handover.computed()
+        if isinstance(computed, Failure):
+            return _failed(blocks, computed)
         self.metrics.queued(computed.queue_s)
-        outcomes = await self._off_loop(self._answer, blocks, plans, computed, inline=len(rows) <= _INLINE_ROWS)
+        inline = len(computed.raw) <= _INLINE_ROWS
+        outcomes = await self._off_loop(self._answer, blocks, plans, computed, inline=inline)
         return Asking(outcomes, computed.queue_s, computed.compute_s)
 
     async def _off_loop(self, work: Callable[..., Any], *args: Any, inline: bool) -> Any:
@@ -109,7 +106,7 @@ class Model:
             self._adapter.plan(block.state, [posed.asked for posed in block.questions.values()]) for block in blocks
         ]
 
-    def _answer(self, blocks: list[Block], plans: list[RowPlan], computed: Computed) -> list[Outcome]:
+    def _answer(self, blocks: list[Block], plans: Sequence[RowPlan], computed: Computed) -> list[Outcome]:
         outcomes, first = [], 0
         for block, plan in zip(blocks, plans, strict=True):
             raw = computed.raw[first : first + len(plan.rows)]
@@ -133,19 +130,26 @@ class Model:
     def close(self) -> None:
         """Stop the threads; requests that wait are refused."""
         self._scheduler.close()
-        self._planner.shutdown(wait=False, cancel_futures=True)
+        self._planner.shutdown(wait=False)
 
 
 def load_model(
-    artifact: str, device: str = "auto", bounds: Bounds | None = None, *, shared_context: bool = False
+    artifact: str,
+    device: str | Placement = "auto",
+    bounds: Bounds | Wishes | None = None,
+    *,
+    shared_context: bool = False,
 ) -> Model:
     """Open, verify, load, check and warm up an artifact (seconds). Raises ArtifactError or DeviceError by name.
 
-    `shared_context` keeps the tokens of states for the calls that follow, where a model does not read a state once.
+    `bounds` that are not given, or only wished for in part, follow the device. `shared_context` keeps the tokens of
+    states for the calls that follow, where a model does not read a state once.
     """
     start = time.monotonic()
     opened = open_artifact(artifact)
     engine = Engine(opened, device)
+    if not isinstance(bounds, Bounds):
+        bounds = (bounds or Wishes()).on(engine.device)
     adapter = adapter_for(opened, engine, shared_context=shared_context)
     check_golden(adapter)
     model = Model(opened, adapter, engine, bounds)
@@ -173,7 +177,7 @@ def _size(blocks: list[Block]) -> int:
     total = 0
     for block in blocks:
         state: State = block.state
-        total += len(state) if isinstance(state, str) else _INLINE_CODE_POINTS
+        total += len(state) if isinstance(state, str) else _SHORT
         total += 16 * sum(len(posed.asked.question.options) for posed in block.questions.values())
     return total
 

@@ -3,47 +3,34 @@
 Admission is immediate: a request that does not fit the queue is refused whole. While a batch runs, rows of other
 requests gather and share the next one. When the worker is idle it starts at once, except that it waits a moment
 (`window_s`) for requests that are known to be on their way (`expect`), so a lone request never pays for batching.
+
+The request that would finish first, were it alone, goes first. What it still needs shrinks as it is served and the
+moment it came never moves, so long work is overtaken only by requests that came within its own length of it.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
-from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
 from typing import Protocol
 
+from .bounds import Bounds
 from .errors import DeadlineExceeded, Overloaded, Unready
+from .jobs import Batch, Computed, Dropped, Job, take
 from .rows import Raw, Row
 
 log = logging.getLogger("pointsman.runtime")
 
-_TOKENS_PER_SECOND = 3000.0
-"""Rough speed, only to order jobs by when they would finish: a wrong value changes fairness, not answers."""
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """Sizes of queue and batches. `slack` bounds padding: how much shorter than the longest a row of a batch may be."""
-
-    requests: int = 256
-    queued_tokens: int = 4_194_304
-    batch_rows: int = 8
-    batch_tokens: int = 4096
-    slack: float = 0.25
-    window_s: float = 0.002
-
-
-@dataclass(frozen=True, slots=True)
-class Computed:
-    """Outputs of a request's rows in order, with how long they waited and were computed, in seconds."""
-
-    raw: list[Raw]
-    queue_s: float
-    compute_s: float
+_FIRST_GUESS = 3000.0
+"""Tokens per second, until batches have told: a wrong value changes order and hints, not answers."""
+_MEMORY = 0.9
+_PAUSE_S = 0.01
+LONGEST_HINT_S = 30
+"""No refused client is told to wait longer: System One clients give up when they would wait longer in all."""
 
 
 class Observer(Protocol):
@@ -53,28 +40,9 @@ class Observer(Protocol):
         """A batch was run: real tokens, and padding tokens on top."""
         ...
 
-
-@dataclass(slots=True, eq=False)
-class _Job:
-    rows: Sequence[Row]
-    deadline: float | None
-    queued_at: float
-    future: Future[Computed]
-    waiting: int
-    raw: list[Raw | None]
-    tokens_left: int
-    started_at: float | None = None
-    compute_s: float = 0.0
-    next: list[int] = field(default_factory=list)
-
-    def due(self) -> float:
-        """When it would finish if it were alone: short work goes first, and waiting makes up for length."""
-        return self.queued_at + self.tokens_left / _TOKENS_PER_SECOND
-
-    def nearest(self, length: int, most: int) -> list[int]:
-        """Up to `most` waiting rows on either side of a length: no batch needs more of one job."""
-        place = bisect_left(self.next, length, key=lambda index: self.rows[index].tokens)
-        return self.next[max(0, place - most) : place + most]
+    def dropped(self, reason: Dropped) -> None:
+        """A request was refused, or left the queue before it was whole."""
+        ...
 
 
 class Scheduler:
@@ -94,9 +62,13 @@ class Scheduler:
         self._observer = observer
         self._clock = clock
         self._changed = threading.Condition()
-        self._jobs: list[_Job] = []
+        self._jobs: list[Job] = []
         self._queued_tokens = 0
+        self._tokens_per_s = _FIRST_GUESS
         self._expected = 0
+        self._idle = False
+        self._untold: list[tuple[int, int, int, float]] = []
+        self._lent: list[Callable[[], None]] = []
         self._stopping = False
         self._thread = threading.Thread(target=self._work, name="pointsman-inference", daemon=True)
         self._thread.start()
@@ -111,6 +83,44 @@ class Scheduler:
         """Whether another request would be refused."""
         return len(self._jobs) >= self._bounds.requests
 
+    @property
+    def queued_tokens(self) -> int:
+        """Tokens of all rows that wait or are being computed."""
+        return self._queued_tokens
+
+    @property
+    def retry_after_s(self) -> int:
+        """Whole seconds until what is queued now will have been computed, at the speed of the last batches."""
+        return max(1, min(LONGEST_HINT_S, math.ceil(self._queued_tokens / self._tokens_per_s)))
+
+    def overloaded(self) -> Overloaded:
+        """The refusal of a request that does not fit, counted."""
+        self._tell(Dropped.REFUSED)
+        return Overloaded("the queue is full", self.retry_after_s)
+
+    @property
+    def stopping(self) -> bool:
+        """Whether nothing is taken any more."""
+        return self._stopping
+
+    @property
+    def expected(self) -> int:
+        """Requests that are being prepared."""
+        return self._expected
+
+    def lend(self, work: Callable[[], None]) -> bool:
+        """Have the worker do some short work that ends in `submit`, if it has nothing else to do; say whether it will.
+
+        `work` must not raise.
+        """
+        with self._changed:
+            if not self._idle or self._stopping:
+                return False
+            self._idle = False
+            self._lent.append(work)
+            self._changed.notify()
+            return True
+
     def expect(self, change: int) -> None:
         """Tell that `change` requests (+1, later -1) are being prepared and will submit within moments."""
         with self._changed:
@@ -118,28 +128,31 @@ class Scheduler:
             if change < 0:
                 self._changed.notify()
 
-    def submit(self, rows: Sequence[Row], deadline: float | None = None) -> Future[Computed]:
-        """Queue a request's rows. `deadline` is on the scheduler's clock, in seconds.
+    def submit(
+        self, rows: Sequence[Row], deadline: float | None = None, *, announced: bool = False
+    ) -> Future[Computed]:
+        """Queue a request's rows. `deadline` is on the scheduler's clock, in seconds; `announced` ends one `expect`.
 
         Raises Overloaded at once when there is no room, Unready when stopping. The future fails with DeadlineExceeded
         when the deadline passed before all rows had started; cancelling it drops what has not started.
         """
-        future: Future[Computed] = Future()
         if not rows:
+            if announced:
+                self.expect(-1)
+            future: Future[Computed] = Future()
             future.set_result(Computed([], 0.0, 0.0))
             return future
-        tokens = sum(row.tokens for row in rows)
-        job = _Job(rows, deadline, self._clock(), future, len(rows), [None] * len(rows), tokens)
-        job.next = sorted(range(len(rows)), key=lambda index: rows[index].tokens)
+        job = Job.of(rows, deadline, self._clock())
         with self._changed:
+            self._expected -= announced
             if self._stopping:
                 raise Unready("the runtime is stopping")
-            if self.full or (self._jobs and self._queued_tokens + tokens > self._bounds.queued_tokens):
-                raise Overloaded("the queue is full")
+            if self.full or (self._jobs and self._queued_tokens + job.tokens_left > self._bounds.queued_tokens):
+                raise self.overloaded()
             self._jobs.append(job)
-            self._queued_tokens += tokens
+            self._queued_tokens += job.tokens_left
             self._changed.notify()
-        return future
+        return job.future
 
     def close(self) -> None:
         """Stop after the batch that runs; what waits fails with Unready."""
@@ -152,20 +165,34 @@ class Scheduler:
 
     def _work(self) -> None:
         while True:
+            self._rest()
             with self._changed:
-                while not self._jobs and not self._stopping:
-                    self._changed.wait()
                 if not self._stopping:
                     self._gather()
                 dropped = self._drop()
-                batch = [] if self._stopping else self._take()
+                batch = [] if self._stopping or not self._jobs else take(self._jobs, self._bounds, self._tokens_per_s)
                 stopping = self._stopping
             for job, reason in dropped:
-                _fail(job.future, reason)
+                self._let_go(job, reason)
             if stopping:
                 return
             if batch:
                 self._compute(batch)
+
+    def _rest(self) -> None:
+        """Return when there is something to compute, or to stop for. Work that is lent is done on the way."""
+        while True:
+            with self._changed:
+                while not self._jobs and not self._lent and not self._stopping:
+                    self._idle = True
+                    if not self._changed.wait(_PAUSE_S if self._untold else None):
+                        self._tell_batches()
+                self._idle = False
+                lent, self._lent = self._lent, []
+                if not lent:
+                    return
+            for work in lent:
+                work()
 
     def _gather(self) -> None:
         """Wait for requests being prepared, at most the window, unless a batch is full already."""
@@ -176,61 +203,37 @@ class Scheduler:
                 return
             self._changed.wait(left)
 
-    def _drop(self) -> list[tuple[_Job, Exception | None]]:
+    def _drop(self) -> list[tuple[Job, Dropped]]:
         """Take out jobs that nobody waits for any more, before they cost anything."""
         now = self._clock()
-        dropped: list[tuple[_Job, Exception | None]] = []
-        for job in list(self._jobs):
-            reason: Exception | None = None
+        dropped: list[tuple[Job, Dropped]] = []
+        for job in self._jobs:
             if self._stopping:
-                reason = Unready("the runtime is stopping")
+                dropped.append((job, Dropped.STOPPING))
+            elif job.future.cancelled():
+                dropped.append((job, Dropped.CANCELLED))
             elif job.deadline is not None and job.deadline <= now and job.next:
-                reason = DeadlineExceeded("the deadline passed before the work started")
-            elif not job.future.cancelled():
-                continue
+                dropped.append((job, Dropped.DEADLINE))
+        for job, _ in dropped:
             self._remove(job)
-            dropped.append((job, reason))
         return dropped
 
-    def _remove(self, job: _Job) -> None:
+    def _let_go(self, job: Job, reason: Dropped) -> None:
+        if reason is Dropped.DEADLINE:
+            job.fail(DeadlineExceeded("the deadline passed before the work started"))
+        elif reason is Dropped.STOPPING:
+            job.fail(Unready("the runtime is stopping"))
+        self._tell(reason)
+
+    def _tell(self, reason: Dropped) -> None:
+        if self._observer is not None:
+            self._observer.dropped(reason)
+
+    def _remove(self, job: Job) -> None:
         self._jobs.remove(job)
         self._queued_tokens -= job.tokens_left
 
-    def _take(self) -> list[tuple[_Job, int]]:
-        """The next batch: the row of the job due first, and the rows nearest to it in length that fit beside it."""
-        if not self._jobs:
-            return []
-        first = min(self._jobs, key=_Job.due)
-        start = first.next[0]
-        length = first.rows[start].tokens
-        near = [(job, index) for job in self._jobs for index in job.nearest(length, self._bounds.batch_rows)]
-        rows = sorted(near, key=lambda entry: entry[0].rows[entry[1]].tokens)
-        anchor = rows.index((first, start))
-        lengths = [job.rows[index].tokens for job, index in rows]
-        low, high = anchor, anchor + 1
-        while high - low < self._bounds.batch_rows:
-            shorter = lengths[low - 1] if low else None
-            longer = lengths[high] if high < len(rows) else None
-            if longer is not None and (shorter is None or longer - lengths[anchor] <= lengths[anchor] - shorter):
-                grown = (low, high + 1)
-            elif shorter is not None:
-                grown = (low - 1, high)
-            else:
-                break
-            if not self._fits(lengths, *grown):
-                break
-            low, high = grown
-        batch = rows[low:high]
-        for job, index in batch:
-            job.next.remove(index)
-        return batch
-
-    def _fits(self, lengths: Sequence[int], low: int, high: int) -> bool:
-        longest = lengths[high - 1]
-        near = longest - lengths[low] <= max(8, self._bounds.slack * longest)
-        return near and longest * (high - low) <= self._bounds.batch_tokens
-
-    def _compute(self, batch: Sequence[tuple[_Job, int]]) -> None:
+    def _compute(self, batch: Batch) -> None:
         start = self._clock()
         for job, _ in batch:
             job.started_at = start if job.started_at is None else job.started_at
@@ -243,10 +246,11 @@ class Scheduler:
                 for job in failed.values():
                     self._remove(job)
             for job in failed.values():
-                _fail(job.future, error)
+                job.fail(error)
             return
         seconds = self._clock() - start
-        done: list[_Job] = []
+        lengths = [job.rows[index].tokens for job, index in batch]
+        done: list[Job] = []
         with self._changed:
             for (job, index), raw in zip(batch, outputs, strict=True):
                 job.raw[index] = raw
@@ -258,20 +262,18 @@ class Scheduler:
                     done.append(job)
             for job in {id(job): job for job, _ in batch}.values():
                 job.compute_s += seconds
+            if seconds > 0:
+                self._tokens_per_s = _MEMORY * self._tokens_per_s + (1 - _MEMORY) * sum(lengths) / seconds
         for job in done:
-            _finish(job)
+            job.finish()
+        real = sum(lengths)
+        self._untold.append((len(batch), real, max(lengths) * len(batch) - real, seconds))
+        if self._jobs:
+            self._tell_batches()
+
+    def _tell_batches(self) -> None:
+        """Tell of batches once those who waited for them have been woken: they need the interpreter now."""
+        told, self._untold = self._untold, []
         if self._observer is not None:
-            lengths = [job.rows[index].tokens for job, index in batch]
-            real = sum(lengths)
-            self._observer.batch(len(batch), real, max(lengths) * len(batch) - real, seconds)
-
-
-def _finish(job: _Job) -> None:
-    queued = (job.started_at or job.queued_at) - job.queued_at
-    if job.future.set_running_or_notify_cancel():
-        job.future.set_result(Computed([raw for raw in job.raw if raw is not None], queued, job.compute_s))
-
-
-def _fail(future: Future[Computed], reason: Exception | None) -> None:
-    if future.set_running_or_notify_cancel() and reason is not None:
-        future.set_exception(reason)
+            for batch in told:
+                self._observer.batch(*batch)

@@ -9,11 +9,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ctypes
+import gc
 import logging
 import os
 import signal
 import socket
 import stat
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,8 +24,11 @@ from pathlib import Path
 import uvloop
 from aiohttp import web
 
+from .bounds import Wishes
+from .devices import Placement
 from .keys import Keys, refuse_open
 from .listing import Names
+from .malloc import give_memory_back
 from .model import Model, load_model
 from .server import MAX_BODY_BYTES, RUNNER_OPTIONS, Server
 
@@ -32,6 +37,8 @@ log = logging.getLogger("pointsman.runtime")
 PARENT_PID = "POINTSMAN_PARENT_PID"
 _PR_SET_PDEATHSIG = 1
 _GRACE_S = 5.0
+_SWITCH_S = 0.0005
+"""How long the event loop's thread and the worker's may keep the interpreter from each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +58,9 @@ class Admission:
 class Loading:
     """How a model is loaded. `shared_context` keeps the tokens of states across calls."""
 
-    device: str = "auto"
+    device: str | Placement = "auto"
     shared_context: bool = False
+    bounds: Wishes = field(default_factory=Wishes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +101,14 @@ def serve(
     if uds is None:
         refuse_open(address.host, admission.keys, insecure=admission.insecure)
     die_with_parent(parent_pid if parent_pid is not None else _parent_from_environment())
+    give_memory_back()
     if nice:
         os.nice(nice)
+    sys.setswitchinterval(_SWITCH_S)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         server = Server(admission.names, admission.keys, admission.max_body_bytes)
         how = loading or Loading()
-        load = partial(load_model, artifact, how.device, shared_context=how.shared_context)
+        load = partial(load_model, artifact, how.device, how.bounds, shared_context=how.shared_context)
         runner.run(_serve(artifact, address, server, load))
 
 
@@ -134,6 +144,9 @@ async def _serve(artifact: str, address: Address, server: Server, load: Callable
         model = await _until(loading, stopped)
         if model is not None:
             server.model = model
+            # What is loaded stays: a collection that walked it would stop every request for tens of milliseconds.
+            gc.collect()
+            gc.freeze()
             model.metrics.ready(True)
             log.info("runtime: ready")
             await stopped.wait()

@@ -51,7 +51,6 @@ _REFUSALS: dict[type[Exception], tuple[int, str, str]] = {
     BadEncoding: (415, "unsupported_encoding", "the body is not in a content encoding known here: gzip, zstd"),
     UnreferencedAsset: (400, "unreferenced_asset", "an asset is not referred to by any text of the request"),
     TooSlow: (408, "request_timeout", "the body did not arrive in time"),
-    Overloaded: (429, "overloaded", "too many requests are waiting"),
     Unready: (503, "not_ready", "the model is not ready"),
 }
 
@@ -120,6 +119,9 @@ class Server:
         except Unsupported as error:
             name = self._names.public(model.card.name) if model else ""
             return problem(400, "unsupported_capability", f"{name} lacks {', '.join(error.needs)} (card)")
+        except Overloaded as error:
+            again = {"Retry-After": str(error.retry_after_s)}
+            return problem(429, "overloaded", "too many requests are waiting", again)
         except tuple(_REFUSALS) as error:
             return problem(*_REFUSALS[type(error)])
         return self._respond(model, inquiry, asking, drop_in=SDK_HEADER in request.headers)
@@ -143,7 +145,7 @@ class Server:
             "model_id": self._names.public(model.card.name),
             "revision": model.card.version,
             "model_sha256": model.sha256,
-            "dtype": model.card.precision,
+            "dtype": model.engine.precision,
             "numerics": model.card.numerics,
             "engine": model.engine.version,
             "accelerator": model.engine.device.partition(":")[0],

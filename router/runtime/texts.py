@@ -36,6 +36,8 @@ class TextCache:
         self._most = most
         self._known: OrderedDict[str, KnownText] = OrderedDict()
         self._lock = threading.Lock()
+        self.hits = 0
+        self.misses = 0
 
     def get(self, text: str) -> KnownText | None:
         """The vector of a text, None when it is not known."""
@@ -43,6 +45,9 @@ class TextCache:
             known = self._known.get(text)
             if known is not None:
                 self._known.move_to_end(text)
+                self.hits += 1
+            else:
+                self.misses += 1
             return known
 
     def put(self, text: str, vector: Floats, tokens: int) -> None:

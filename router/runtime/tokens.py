@@ -66,7 +66,9 @@ class Tokenizer:
         self._unknown = self._unknown_id()
         special = {ident for ident, token in inner.get_added_tokens_decoder().items() if token.special}
         special |= {ident for ident in (self._frame.pad, self._frame.cls, self._frame.sep) if ident is not None}
-        self._special = np.array(sorted(special - {self._unknown}), dtype=np.int64)
+        # By id, with one more at the end for ids beyond.
+        self._special = np.zeros(max(size, *special, 0) + 2, dtype=np.bool_)
+        self._special[sorted(special - {self._unknown})] = True
 
     def _unknown_id(self) -> int:
         model = self._inner.model
@@ -86,8 +88,7 @@ class Tokenizer:
         clipped = text[: most * CODE_POINTS_PER_TOKEN]
         encoding = self._inner.encode(self.neutral(clipped), add_special_tokens=False)
         ids = np.array(encoding.ids, dtype=np.int64)
-        if len(self._special) and len(ids):
-            ids[np.isin(ids, self._special)] = self._unknown
+        ids[self._special[np.minimum(ids, len(self._special) - 1)]] = self._unknown
         complete = len(clipped) == len(text) and len(ids) <= most
         return Encoded(ids[:most], encoding.offsets[:most], complete)
 
@@ -97,8 +98,7 @@ class Tokenizer:
             [self.neutral(word) for word in words], is_pretokenized=True, add_special_tokens=False
         )
         ids = np.array(encoding.ids, dtype=np.int64)
-        if len(self._special) and len(ids):
-            ids[np.isin(ids, self._special)] = self._unknown
+        ids[self._special[np.minimum(ids, len(self._special) - 1)]] = self._unknown
         of = np.array([-1 if place is None else place for place in encoding.word_ids], dtype=np.int64)
         pieces = [ids[:0]]
         starts = [0]
@@ -118,7 +118,7 @@ class Tokenizer:
         if ident is None or not 0 <= ident < self._inner.get_vocab_size(with_added_tokens=True):
             what = "the card gives no id" if ident is None else f"has no id {ident}, which the card gives"
             raise ArtifactError(self._path, f"{what} for {name}")
-        self._special = np.union1d(self._special, np.array([ident], np.int64))
+        self._special[ident] = True
         return ident
 
     @property

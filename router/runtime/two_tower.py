@@ -74,7 +74,7 @@ class TwoTower:
         self._engine = engine
         self._custom: CustomQuestions | None = artifact.card.custom
         self._span_states = (artifact.card.custom and artifact.card.custom.span_states) or ""
-        self._texts = TextCache()
+        self.texts = self._texts = TextCache()
         self._states = StateTexts(self.tokenizer, kept=shared_context and not artifact.card.reading.state_once)
         self._pairs = Pairs(artifact.card, engine)
 

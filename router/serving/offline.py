@@ -76,7 +76,7 @@ async def explain_offline(
             silent |= await _loaded(generation.connections, ready_within_s, starting)
             notes = Notes()
             pipeline = Pipeline(generation, Metrics())
-            reply = await pipeline.on_request(posed.head, posed.body, generation, notes)
+            reply = await pipeline.decided(posed.head, posed.body, generation, notes)
     plan = generation.plan
     if notes.request is None:
         return Offline(plan, None, reply, silent)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from router.asking.asker import Asker
 from router.asking.fleet import Connections, Fleet
+from router.asking.plan import composed
 from router.asking.probe import probe
 from router.asking.report import CallObserver
 from router.config.plan import Deployment, Dialect, Plan, QuestionRule
@@ -67,6 +68,9 @@ async def connect(plan: Plan, fleet: Fleet, observer: CallObserver) -> Generatio
     problems = list(_incapable(plan))
     if problems:
         raise NotServable(problems)
+    for recipe in plan.recipes.values():
+        if rules := composed(recipe.questions, plan.deployments):
+            logger.info("composed_noul", extra={"fields": {"recipe": recipe.name, "rules": list(rules)}})
     asker = Asker(connections.lines, is_ready=connections.is_ready, observer=observer)
     return Generation(plan, connections, asker)
 

@@ -23,6 +23,7 @@ from router.serving.children import Child
 from router.serving.envoy_files import EnvoyFiles
 from router.serving.errors import StartFailed
 from router.serving.source import LastGood
+from router.serving.watchdog import Watchdog, answers_livez
 
 logger = logging.getLogger("pointsman.supervisor")
 
@@ -90,6 +91,7 @@ async def run_supervisor(plan: Plan, options: SupervisorOptions) -> None:
                 tasks.create_task(router.run()),
                 tasks.create_task(envoy.run()),
                 tasks.create_task(_envoy_takes(versions, files, plan, life)),
+                tasks.create_task(Watchdog(router, answers_livez(plan.services.management)).run()),
             ]
             await life.stopping.wait()
             await _stop(router, envoy, files, 0.0 if life.failure else options.drain_s)

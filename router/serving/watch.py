@@ -7,6 +7,7 @@ and a bind mount alike. A change counts once two looks in a row agree, so a file
 from __future__ import annotations
 
 import hashlib
+import stat
 from pathlib import Path
 
 Signature = tuple[int, int, int, int]
@@ -44,6 +45,8 @@ class FileWatch:
             found = self._path.stat()
         except OSError:
             return None
+        if not stat.S_ISREG(found.st_mode):
+            return None  # reading a pipe or a device may never end, and every request would wait
         return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
     def _content(self) -> bytes | None:

@@ -101,6 +101,7 @@ async def run_worker(source: Source, options: WorkerOptions) -> None:
             desk.replays = Replays(Path(plan.services.replay.path))
         pipeline = Pipeline(generation, metrics)
         pipeline.show_to(watchers)
+        pipeline.ready = False
         server = await stack.enter_async_context(_serving(plan, pipeline, metrics, options))
         after = _AfterSwap(server, options.last_good)
         around = Surroundings(
@@ -109,7 +110,7 @@ async def run_worker(source: Source, options: WorkerOptions) -> None:
         reloader = Reloader(options.config, generation, pipeline, around)
         serves = reloader  # which `reloader` is from here on, for who asks later
         desk.previewer = Previewer(Bridge(loop), lambda: serves.generation)
-        serving = _Serving(source, server, status, reloader, FileWatch(options.config, source.text), after)
+        serving = _Serving(source, pipeline, server, status, reloader, FileWatch(options.config, source.text), after)
         await serving.run(vitals, stopping, options.drain_s)
     logger.info("stopped")
 
@@ -138,6 +139,7 @@ class _Serving:
     """The running process, from readiness to the end of its drain."""
 
     source: Source
+    pipeline: Pipeline
     server: Server
     status: Status
     reloader: Reloader
@@ -172,7 +174,7 @@ class _Serving:
             stopping.set()
             return
         self.after.swapped(self.source)
-        self.status.accepting = True
+        self.status.accepting = self.pipeline.ready = True
         self.server.set_serving(True)
         logger.info("ready", extra={"fields": {"revision": self.status.revision}})
         await self.reloader.run(self.watch)

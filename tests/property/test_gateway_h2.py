@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from router.gateway.h2 import frames
 from router.gateway.h2.connection import Connection
 from router.gateway.h2.frames import ErrorCode, Setting
+from router.gateway.h2.inflow import Limits
 from router.gateway.h2.messages import Deframer
-from router.gateway.h2.sending import Limits
 from router.gateway.h2.stream import Gone, Opened, Stream, tell
 from router.gateway.h2.streams import ProcessStream
 from router.gateway.proto.ext_proc_pb2 import ProcessingResponse
@@ -96,10 +96,10 @@ def test_nothing_raises_and_everything_opened_is_told_to_be_over(
         cut(connection.take())
     assert {number for number, stream in opened.items() if stream.closed} == gone
     assert len(connection.streams) <= LIMITS.streams
-    assert connection._incomplete == sum(stream.deframer.held for stream in connection.streams)
+    assert connection._inflow.incomplete == sum(stream.deframer.held for stream in connection.streams)
     connection.close(ErrorCode.NO_ERROR)
     connection.receive(b"")
-    assert connection._incomplete == 0
+    assert connection._inflow.incomplete == 0
 
 
 @settings(max_examples=100)

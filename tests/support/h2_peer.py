@@ -9,7 +9,7 @@ from hpack import Decoder, Encoder
 from router.gateway.h2 import frames
 from router.gateway.h2.connection import Connection
 from router.gateway.h2.frames import ErrorCode, Frame, Setting
-from router.gateway.h2.sending import Limits
+from router.gateway.h2.inflow import Limits
 from router.gateway.h2.stream import Ended, Event, Gone, Message, Opened
 from router.gateway.transport import SERVICE
 

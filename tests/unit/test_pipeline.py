@@ -12,7 +12,7 @@ import pytest
 from router.observe import Metrics
 from router.pipeline import LARGE_BODY, Pipeline
 from router.questions import Answer, ChoiceAnswer, NoulAnswer, Unknown, UnknownReason
-from router.verdict import Fault, Forward, HeadVerdict
+from router.verdict import Fault, Forward, Handler, HeadVerdict
 from router.wire.http import Head, Reply
 from tests.support.plans import PLAIN, ScriptedAsker, generation_of, plan_of
 
@@ -36,6 +36,12 @@ def pipeline(answer: Answer = YES, text: str = PLAIN) -> tuple[Pipeline, Scripte
     return made, asker, metrics
 
 
+async def decided(made: Handler, head: Head, data: bytes) -> Reply | Forward:
+    """The verdict, whether it came at once or not."""
+    verdict = made.on_request(head, data)
+    return verdict if isinstance(verdict, Reply | Forward) else await verdict
+
+
 def value(metrics: Metrics, series: str) -> float:
     found = [line for line in metrics.render().decode().splitlines() if line.startswith(series)]
     return float(found[0].rsplit(" ", 1)[1]) if found else 0.0
@@ -56,6 +62,18 @@ class TestHead:
         made, _, metrics = pipeline()
         assert made.on_head(Head("GET", "/favicon.ico")) is HeadVerdict.PASS_THROUGH
         assert value(metrics, 'pointsman_requests_total{format="none",kind="other"}') == 1
+
+    def test_nothing_is_decided_before_the_models_have_answered(self) -> None:
+        made, _, metrics = pipeline()
+        made.ready = False
+        reply = made.on_head(post(MESSAGES))
+        assert isinstance(reply, Reply)
+        assert (reply.status, reply.headers["retry-after"]) == (503, "1")
+        assert orjson.loads(reply.body)["error"]["type"] == "api_error"
+        assert value(metrics, 'llm_request_errors_total{reason="unavailable"}') == 1
+        assert made.on_head(Head("GET", "/favicon.ico")) is HeadVerdict.PASS_THROUGH
+        made.ready = True
+        assert made.on_head(post()) is HeadVerdict.NEED_BODY
 
     def test_models_are_listed_entrypoints_first(self) -> None:
         reply = pipeline()[0].on_head(Head("GET", "/v1/models"))
@@ -84,6 +102,19 @@ class TestHead:
         assert (reply.status, code(reply)) == (415, "unsupported_encoding")
 
 
+class TestAtOnce:
+    def test_what_waits_for_nothing_is_decided_without_a_coroutine(self) -> None:
+        made = pipeline()[0]
+        assert isinstance(made.on_request(post(), body("fixed")), Forward)
+        assert isinstance(made.on_request(post(), body("general")), Forward)
+        assert isinstance(made.on_request(post(), b"{"), Reply)
+
+    async def test_a_large_body_is_read_aside(self) -> None:
+        verdict = pipeline()[0].on_request(post(), body("fixed", "x" * LARGE_BODY))
+        assert not isinstance(verdict, Reply | Forward)
+        assert isinstance(await verdict, Forward)
+
+
 class TestErrors:
     @pytest.mark.parametrize(
         ("data", "answer", "status", "expected"),
@@ -100,7 +131,7 @@ class TestErrors:
     )
     async def test_each_is_told_and_counted(self, data: bytes, answer: Answer, status: int, expected: str) -> None:
         made, _, metrics = pipeline(answer)
-        reply = await made.on_request(post(), data)
+        reply = await decided(made, post(), data)
         assert code(reply) == expected
         assert isinstance(reply, Reply)
         assert reply.status == status
@@ -108,13 +139,13 @@ class TestErrors:
         assert value(metrics, "llm_model_requests_total") == 0
 
     async def test_a_recipe_whose_candidates_speak_another_format(self) -> None:
-        reply = await pipeline()[0].on_request(post(MESSAGES), body("fixed", max_tokens=10))
+        reply = await decided(pipeline()[0], post(MESSAGES), body("fixed", max_tokens=10))
         assert isinstance(reply, Reply)
         assert orjson.loads(reply.body)["type"] == "error"
 
     async def test_no_model_and_no_default_entrypoint(self) -> None:
         made = pipeline(text=PLAIN.replace(", default: true", ""))[0]
-        assert code(await made.on_request(post(), body(None))) == "model_required"
+        assert code(await decided(made, post(), body(None))) == "model_required"
 
     @pytest.mark.parametrize("fault", list(Fault))
     def test_every_fault_has_an_answer(self, fault: Fault) -> None:
@@ -128,13 +159,13 @@ class TestErrors:
         limit = "global: {router: {max_body_bytes: 65536}}\n"
         made = pipeline(text=PLAIN + limit)[0]
         data = gzip.compress(body(text="x" * 70_000))
-        assert code(await made.on_request(post(content_encoding="gzip"), data)) == "body_too_large"
+        assert code(await decided(made, post(content_encoding="gzip"), data)) == "body_too_large"
 
 
 class TestForwarded:
     async def test_a_decision_is_told_in_headers_and_metadata(self) -> None:
         made, asker, metrics = pipeline()
-        verdict = await made.on_request(post(), body())
+        verdict = await decided(made, post(), body())
         assert isinstance(verdict, Forward)
         assert verdict.model == "coder"
         assert verdict.set_headers == {"x-selected-model": "coder", "x-vsr-plan": plan_of().revision}
@@ -152,57 +183,57 @@ class TestForwarded:
 
     async def test_only_the_model_name_of_the_body_changes(self) -> None:
         data = b'{ "model" : "auto",\n "messages":[{"role":"user","content":"\\u00e4"}] }'
-        verdict = await pipeline()[0].on_request(post(), data)
+        verdict = await decided(pipeline()[0], post(), data)
         assert isinstance(verdict, Forward)
         assert verdict.body == data.replace(b'"auto"', b'"qwen3-coder"')
         assert verdict.remove_headers == ()
 
     async def test_a_body_that_need_not_change_goes_on_as_it_came(self) -> None:
-        verdict = await pipeline()[0].on_request(post(content_encoding="gzip"), gzip.compress(body("general")))
+        verdict = await decided(pipeline()[0], post(content_encoding="gzip"), gzip.compress(body("general")))
         assert isinstance(verdict, Forward)
         assert (verdict.body, verdict.remove_headers) == (None, ())
         assert dict(verdict.metadata) == {"model": "general"}
 
     async def test_a_compressed_body_that_changes_goes_on_plain(self) -> None:
-        verdict = await pipeline()[0].on_request(post(content_encoding="gzip"), gzip.compress(body()))
+        verdict = await decided(pipeline()[0], post(content_encoding="gzip"), gzip.compress(body()))
         assert isinstance(verdict, Forward)
         assert verdict.body == body("qwen3-coder")
         assert verdict.remove_headers == ("content-encoding",)
 
     async def test_no_model_means_the_default_entrypoint(self) -> None:
-        verdict = await pipeline()[0].on_request(post(), body(None))
+        verdict = await decided(pipeline()[0], post(), body(None))
         assert isinstance(verdict, Forward)
         assert verdict.body is not None
         assert orjson.loads(verdict.body)["model"] == "qwen3-coder"
 
     async def test_the_default_model_takes_what_no_decision_does(self) -> None:
         text = PLAIN.replace("providers:\n", "providers:\n  defaults: {model: general}\n")
-        verdict = await pipeline(NO, text)[0].on_request(post(), body())
+        verdict = await decided(pipeline(NO, text)[0], post(), body())
         assert isinstance(verdict, Forward)
         assert verdict.model == "general"
         assert "decision" not in verdict.metadata
 
     async def test_a_recipe_without_questions_asks_nobody(self) -> None:
         made, asker, metrics = pipeline()
-        verdict = await made.on_request(post(), body("fixed"))
+        verdict = await decided(made, post(), body("fixed"))
         assert isinstance(verdict, Forward)
         assert (verdict.model, asker.asked) == ("general", [])
         assert value(metrics, 'llm_decision_match_total{decision="all",recipe="fixed"}') == 1
 
     async def test_an_unnormal_path_is_forwarded_normal(self) -> None:
-        verdict = await pipeline()[0].on_request(post("//v1/./chat/completions"), body())
+        verdict = await decided(pipeline()[0], post("//v1/./chat/completions"), body())
         assert isinstance(verdict, Forward)
         assert verdict.set_headers[":path"] == CHAT
 
     async def test_a_large_body_is_read_beside_the_event_loop(self) -> None:
         data = body(text="x" * LARGE_BODY)
-        verdict = await pipeline()[0].on_request(post(), data)
+        verdict = await decided(pipeline()[0], post(), data)
         assert isinstance(verdict, Forward)
         assert verdict.body == data.replace(b'"auto"', b'"qwen3-coder"')
 
     async def test_an_unknown_answer_is_counted_by_its_reason(self) -> None:
         made, _, metrics = pipeline(LATE)
-        await made.on_request(post(), body("strict"))
+        await decided(made, post(), body("strict"))
         series = 'vsr_model_runtime_unknown_answers_total{deployment="builtin",reason="timeout"}'
         assert value(metrics, series) == 1
 
@@ -224,7 +255,7 @@ class TestChanged:
 
     async def test_plugins_change_body_and_headers(self) -> None:
         head = post(x_sent="1", x_b="evil")
-        verdict = await pipeline(text=self.CONFIG)[0].on_request(head, body("fixed", max_tokens=9))
+        verdict = await pipeline(text=self.CONFIG)[0].decided(head, body("fixed", max_tokens=9))
         assert isinstance(verdict, Forward)
         assert verdict.body == (
             b'{"model":"general","messages":[{"role":"system","content":"Be kind."},'
@@ -235,7 +266,7 @@ class TestChanged:
         assert verdict.remove_headers == ("x-c",)
 
     async def test_a_large_body_is_changed_beside_the_event_loop(self) -> None:
-        verdict = await pipeline(text=self.CONFIG)[0].on_request(post(), body("fixed", "x" * LARGE_BODY))
+        verdict = await pipeline(text=self.CONFIG)[0].decided(post(), body("fixed", "x" * LARGE_BODY))
         assert isinstance(verdict, Forward)
         assert verdict.body is not None
         assert orjson.loads(verdict.body)["messages"][0] == {"role": "system", "content": "Be kind."}
@@ -257,7 +288,7 @@ class TestPicked:
     )
     async def test_by_weight(self, draw: float, model: str, expected: bytes) -> None:
         made = Pipeline(generation_of(plan_of(self.CONFIG)), Metrics(), draw=lambda: draw)
-        verdict = await made.on_request(post(), body("fixed"))
+        verdict = await made.decided(post(), body("fixed"))
         assert isinstance(verdict, Forward)
         assert (verdict.model, verdict.body) == (model, expected)
         assert (verdict.metadata["algorithm"], verdict.metadata["model"]) == ("weighted", model)
@@ -280,7 +311,7 @@ class TestPicked:
     async def test_by_a_question(self, answer: Answer, model: str, fallbacks: dict[str, int]) -> None:
         asker, metrics = ScriptedAsker({"selector": answer}), Metrics()
         made = Pipeline(generation_of(plan_of(self.ASKING), asker), metrics)
-        verdict = await made.on_request(post(), body("fixed"))
+        verdict = await made.decided(post(), body("fixed"))
         assert isinstance(verdict, Forward)
         assert (verdict.model, verdict.metadata["algorithm"]) == (model, "systemone")
         assert [list(texts.values()) for texts in asker.asked] == [["hello"]]
@@ -291,7 +322,7 @@ class TestPicked:
     async def test_a_lone_candidate_of_a_format_is_not_asked_about(self) -> None:
         asker = ScriptedAsker({})
         made = Pipeline(generation_of(plan_of(self.ASKING), asker), Metrics())
-        verdict = await made.on_request(post(MESSAGES), body("fixed", max_tokens=9))
+        verdict = await made.decided(post(MESSAGES), body("fixed", max_tokens=9))
         assert isinstance(verdict, Forward)
         assert (verdict.model, asker.asked) == ("claude", [])
 
@@ -300,13 +331,13 @@ class TestPicked:
         made = Pipeline(generation_of(plan_of(self.ASKING), asker), Metrics())
         turns = [{"role": "user", "content": "hello"}]
         for asked in (1, 1, 1):
-            verdict = await made.on_request(post(), orjson.dumps({"model": "fixed", "messages": turns}))
+            verdict = await made.decided(post(), orjson.dumps({"model": "fixed", "messages": turns}))
             assert isinstance(verdict, Forward)
             assert (verdict.model, len(asker.asked)) == ("coder", asked)
             turns += [{"role": "assistant", "content": "Hm."}, {"role": "user", "content": "More."}]
-        await made.on_request(post(), body("fixed", "another"))
-        await made.on_request(post(x_session_id="1"), body("fixed"))
-        await made.on_request(post(x_session_id="1"), body("fixed", "anything"))
+        await made.decided(post(), body("fixed", "another"))
+        await made.decided(post(x_session_id="1"), body("fixed"))
+        await made.decided(post(x_session_id="1"), body("fixed", "anything"))
         assert len(asker.asked) == 3
 
     async def test_unless_it_is_configured_otherwise(self) -> None:
@@ -314,7 +345,7 @@ class TestPicked:
         asker = ScriptedAsker({"selector": ChoiceAnswer("coder", {"coder": 0.8, "general": 0.2}, 0.8)})
         made = Pipeline(generation_of(plan_of(text), asker), Metrics())
         for _ in range(2):
-            await made.on_request(post(), body("fixed"))
+            await made.decided(post(), body("fixed"))
         assert len(asker.asked) == 2
 
 
@@ -326,7 +357,7 @@ class TestAnswered:
     @pytest.mark.parametrize("stream", [False, True])
     async def test_a_fast_response_is_told_by_its_headers(self, stream: bool) -> None:
         made, _, metrics = pipeline(text=self.CLOSED)
-        reply = await made.on_request(post(), body(stream=stream))
+        reply = await made.decided(post(), body(stream=stream))
         assert isinstance(reply, Reply)
         assert reply.status == 200
         headers = dict(reply.headers)
@@ -355,7 +386,7 @@ class TestSwap:
             changed = generation_of(plan_of(PLAIN.replace("qwen3-coder", "other")), ScriptedAsker({"is_code": YES}))
             old = made.swap(changed)
             with made.session() as late:
-                first, second = [await each.on_request(post(), body()) for each in (early, late)]
+                first, second = [await decided(each, post(), body()) for each in (early, late)]
             waiting = asyncio.ensure_future(old.idle())
             await asyncio.sleep(0)
             assert not waiting.done()

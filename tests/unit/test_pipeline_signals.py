@@ -75,7 +75,7 @@ def pipeline(ask: str = "all", **answers: Answer) -> tuple[Pipeline, ScriptedAsk
 
 async def model(decided: Pipeline, name: str, *messages: Any, **headers: str) -> str:
     written = [{"role": "user", "content": one} if isinstance(one, str) else one for one in messages]
-    verdict = await decided.on_request(post(**headers), orjson.dumps({"model": name, "messages": written}))
+    verdict = await decided.decided(post(**headers), orjson.dumps({"model": name, "messages": written}))
     assert isinstance(verdict, Forward)
     return verdict.model
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path as FilePath
 from types import MappingProxyType
 
@@ -63,7 +64,9 @@ def compile_plan(
         default_entrypoint=default_entrypoint,
         default_model=default_model.name if default_model else None,
         deployments=MappingProxyType(catalogue.only(used)),
-        services=_services(context, settings.services, listeners_at={(it.address, it.port) for it in listeners}),
+        services=_services(
+            context, settings.services, listeners_at={(it.address, it.port): it.at("port") for it in root.listeners}
+        ),
         signal_timeout_ms=catalog.signal_timeout_ms,
         max_body_bytes=router.max_body_bytes,
         streamed_body=router.streamed_body.enabled if router.streamed_body else False,
@@ -78,7 +81,9 @@ def revision(document: Document) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
-def _services(context: Context, services: dialect.Services | None, *, listeners_at: set[tuple[str, int]]) -> Services:
+def _services(
+    context: Context, services: dialect.Services | None, *, listeners_at: Mapping[tuple[str, int], Path]
+) -> Services:
     resolved: dict[str, Service] = {}
     taken = {where: "a listener" for where in listeners_at}
     for name, default_port in DEFAULT_PORTS.items():
@@ -86,10 +91,12 @@ def _services(context: Context, services: dialect.Services | None, *, listeners_
         address = written.address if written and written.address is not None else LOOPBACK
         port = written.port if written and written.port is not None else default_port
         if (address, port) in taken:
-            path = ("global", "services", name, "port")
-            context.error(
-                path, f"{address}:{port} is already the address of {taken[address, port]}", "choose another port"
-            )
+            message, hint = f"{address}:{port} is already the address of {taken[address, port]}", "choose another port"
+            path: Path = ("global", "services", name, "port")
+            if written is None and (address, port) in listeners_at:
+                path = listeners_at[address, port]  # what was written is the place to mend
+                message = f"{address}:{port} is the default address of global.services.{name}"
+            context.error(path, message, hint)
         taken.setdefault((address, port), name)
         resolved[name] = Service(address, port)
     api = services.management_api if services else None

@@ -15,8 +15,9 @@ from typing import Final
 from router.gateway.h2 import frames, headers
 from router.gateway.h2.frames import ConnectionFault, ErrorCode, FrameReader, Setting
 from router.gateway.h2.headers import HeaderReader
+from router.gateway.h2.inflow import DEFAULT_WINDOW, Limits
 from router.gateway.h2.messages import Compressed, TooLarge
-from router.gateway.h2.sending import DEFAULT_WINDOW, Limits, Sender
+from router.gateway.h2.sending import Sender
 from router.gateway.h2.stream import Ended, Event, Gone, Message, Opened, Stream
 
 _LAST_CALL: Final = b"drain..."  # eight bytes that a peer sends back
@@ -36,9 +37,6 @@ class Connection(Sender):
         self._last = 0
         self._block: tuple[int, int, bytearray, int] | None = None  # stream, flags, what has come, in how many frames
         self._greeted = False  # the peer's SETTINGS have come
-        self._receive_window = limits.connection_window
-        self._starved: dict[int, Stream] = {}  # streams that get no window until others have their messages whole
-        self._fed: Stream | None = None  # the one that gets it meanwhile
         self._controls = 0
         self._leaving = False  # the peer knows that it should open no more streams
         self._left = False  # and from now on gets none
@@ -85,7 +83,7 @@ class Connection(Sender):
     def release(self, stream: Stream) -> None:
         """The owner takes messages again."""
         stream.hold = False
-        self._credit_if_due(stream)
+        self._inflow.credit(stream)
 
     # -- what comes in ------------------------------------------------------------------------------------------------
 
@@ -107,12 +105,7 @@ class Connection(Sender):
 
     def _on_data(self, flags: int, number: int, payload: bytes) -> None:
         size = len(payload)
-        self._receive_window -= size
-        if self._receive_window < 0:
-            raise ConnectionFault(ErrorCode.FLOW_CONTROL_ERROR, "more data than the connection's window")
-        if self._receive_window * 2 < self._limits.connection_window:
-            self._out.append(frames.window_update(0, self._limits.connection_window - self._receive_window))
-            self._receive_window = self._limits.connection_window
+        self._inflow.arrived(size)
         stream = self._known(number)
         if stream is None:
             return  # on its way while we ended the stream
@@ -135,11 +128,11 @@ class Connection(Sender):
         if flags & frames.END_STREAM:
             self._on_end(stream)
         else:
-            self._credit_if_due(stream)
+            self._inflow.credit(stream)
 
     def _deframe(self, stream: Stream, payload: bytes) -> None:
         deframer = stream.deframer
-        self._incomplete -= deframer.held
+        self._inflow.incomplete -= deframer.held
         try:
             for message in deframer.feed(payload):
                 self._events.append(Message(stream, message))
@@ -148,7 +141,7 @@ class Connection(Sender):
         except Compressed:
             failure = (UNIMPLEMENTED, "compressed messages are not taken")
         else:
-            self._incomplete += deframer.held
+            self._inflow.incomplete += deframer.held
             return
         deframer.clear()
         self.abort(stream, *failure)
@@ -329,28 +322,6 @@ class Connection(Sender):
     def _break(self, stream: Stream, code: ErrorCode) -> None:
         self._reset(stream, code)
         self._events.append(Gone(stream))
-
-    def _credit_if_due(self, stream: Stream) -> None:
-        """Give the peer new window for a stream; while too much is incomplete, to one stream at a time."""
-        if stream.hold or stream.closed or stream.remote_closed or stream.uncredited * 2 <= self._limits.stream_window:
-            return
-        if self._incomplete > self._limits.incomplete_bytes and stream.deframer.held:
-            if self._fed is None or not self._fed.deframer.held:
-                self._fed = stream
-            if self._fed is not stream:
-                self._starved[stream.id] = stream
-                return
-        self._out.append(frames.window_update(stream.id, stream.uncredited))
-        stream.receive_window += stream.uncredited
-        stream.uncredited = 0
-
-    def take(self) -> bytes:
-        """What is to be written now."""
-        if self._starved:
-            starved, self._starved = self._starved, {}
-            for stream in starved.values():
-                self._credit_if_due(stream)
-        return super().take()
 
 
 _ON = {

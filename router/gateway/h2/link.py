@@ -10,7 +10,7 @@ from router.gateway.commands import Status
 from router.gateway.h2.connection import Connection
 from router.gateway.h2.frames import ErrorCode
 from router.gateway.h2.headers import Request
-from router.gateway.h2.sending import Limits
+from router.gateway.h2.inflow import Limits
 from router.gateway.h2.stream import Event, Opened, Owner, Stream, tell
 from router.gateway.h2.streams import UNAVAILABLE
 from router.gateway.transport import report

@@ -3,34 +3,15 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 from typing import Final
 
 from router.gateway.h2 import frames, headers
 from router.gateway.h2.frames import ErrorCode
+from router.gateway.h2.inflow import DEFAULT_WINDOW, Inflow, Limits
 from router.gateway.h2.messages import PREFIX_BYTES
 from router.gateway.h2.stream import Event, Stream, Writable
 
-DEFAULT_WINDOW: Final = 65_535
 _ROUND_BYTES: Final = 128 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Bounds of one connection, in bytes unless they count.
-
-    `message_bytes`: largest message. `streams`: streams at a time. `stream_window`, `connection_window`: how much may
-    be on its way to us. `incomplete_bytes`: incomplete messages, beyond which streams wait for one another. `controls`:
-    frames that carry nothing of a request, in one read. `output_bytes`: how much is handed out before it is written.
-    """
-
-    message_bytes: int
-    streams: int = 1024
-    stream_window: int = 1024 * 1024
-    connection_window: int = 32 * 1024 * 1024
-    incomplete_bytes: int = 512 * 1024 * 1024
-    controls: int = 4096
-    output_bytes: int = 256 * 1024
 
 
 class Sender:
@@ -45,11 +26,11 @@ class Sender:
         self._send_window = DEFAULT_WINDOW
         self._peer_window = DEFAULT_WINDOW  # what a new stream may be sent
         self._peer_frame = frames.MAX_FRAME_BYTES
-        self._incomplete = 0  # bytes of incomplete messages
         self._first_block = headers.NO_TABLE
         self._waiting: dict[int, Stream] = {}  # streams with something pending, who is next first
         self._events: list[Event] = []
         self._out: list[bytes | memoryview] = []
+        self._inflow = Inflow(limits, self._out.append)
         self._room = limits.output_bytes
         self.paused = False
         """Set by the shell while the socket takes nothing."""
@@ -118,6 +99,7 @@ class Sender:
 
     def take(self) -> bytes:
         """What is to be written now."""
+        self._inflow.credit_starved()
         if not self._out:
             return b""
         data = b"".join(self._out)
@@ -173,7 +155,7 @@ class Sender:
 
     def _forget(self, stream: Stream) -> None:
         stream.closed = True
-        self._incomplete -= stream.deframer.held
+        self._inflow.incomplete -= stream.deframer.held
         stream.deframer.clear()
         stream.pending.clear()
         self._streams.pop(stream.id, None)

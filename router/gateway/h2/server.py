@@ -17,8 +17,8 @@ from router.gateway import health
 from router.gateway.commands import Status
 from router.gateway.h2.connection import UNIMPLEMENTED
 from router.gateway.h2.headers import Request
+from router.gateway.h2.inflow import Limits
 from router.gateway.h2.link import Link
-from router.gateway.h2.sending import Limits
 from router.gateway.h2.stream import Owner, Stream
 from router.gateway.h2.streams import HealthStream, Line, ProcessStream
 from router.gateway.transport import MESSAGE_HEADROOM, SERVICE, ListenError, Server, ServerOptions

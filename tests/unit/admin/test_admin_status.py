@@ -9,6 +9,14 @@ class TestLive:
     def test_until_the_first_beat_a_start_is_left_alone(self) -> None:
         assert Status(clock=lambda: 1e9).live
 
+    def test_a_hung_loop_is_not_ready_either(self) -> None:
+        now = 0.0
+        status = Status(clock=lambda: now, accepting=True)
+        status.beat()
+        assert status.ready
+        now = 60.0
+        assert not status.ready
+
     @pytest.mark.parametrize(("silent", "live"), [(59.9, True), (60.0, False)])
     def test_a_loop_that_is_silent_for_too_long(self, silent: float, live: bool) -> None:
         times = iter([0.0, silent])

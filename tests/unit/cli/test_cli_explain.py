@@ -47,7 +47,7 @@ KEY = ", auth: {api_key_env: POINTSMAN_TEST_NO_KEY}"
 async def picture(model: str = "auto", answer: Answer = YES, text: str = PLAIN) -> str:
     generation = generation_of(plan_of(text), ScriptedAsker({"is_code": answer}))
     notes, posed = Notes(), pose(json.dumps({"model": model, "text": "hello [bold]"}).encode())
-    await Pipeline(generation, Metrics()).on_request(posed.head, posed.body, notes=notes)
+    await Pipeline(generation, Metrics()).decided(posed.head, posed.body, notes=notes)
     compiled = prepare(generation.plan.recipes[notes.recipe]) if notes.recipe else None
     drawn = io.StringIO()
     draw(explain(generation.plan, compiled, notes), drawn)

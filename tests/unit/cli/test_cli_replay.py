@@ -29,7 +29,7 @@ async def store(tmp_path: Path) -> Path:
     pipeline.show_to([Recorder(ReplaySettings("", 100, 0, False, 1, False), writer)])
     body = orjson.dumps({"model": "auto", "messages": [{"role": "user", "content": "hi"}]})
     for _ in range(3):
-        await pipeline.on_request(Head("POST", "/v1/chat/completions"), body)
+        await pipeline.decided(Head("POST", "/v1/chat/completions"), body)
     writer.start()
     writer.stop()
     return tmp_path / "replay.db"

@@ -28,7 +28,7 @@ SHAPES = {
     "a number for text": (("key: code", "key: 7"), [
         "27:22: recipes[0].signals.systemone[1].question.choices[0].key: must be text, not 7;"
         " put it in quotes to make it text"]),
-    "out of bounds": (("port: 8801", "port: 88010"), ["5:11: listeners[0].port: must be at most 65_535, not 88010"]),
+    "out of bounds": (("port: 8801", "port: 88010"), ["5:11: listeners[0].port: must be at most 65535, not 88010"]),
     "null": (("priority: 10", "priority:"), [
         "31:9: recipes[0].decisions[0].priority: has no value (null means nothing here);"
         " give it a value, or remove the key"]),
@@ -208,7 +208,7 @@ QUESTIONS = {
     ),
     "timeout": (
         "timeout_ms: 60001\n          question: {type: noul, instructions: x}",
-        "must be at most 60_000, not 60001",
+        "must be at most 60000, not 60001",
     ),
     "on_unknown": ("on_unknown: match\n          preset: jailbreak", '"on_unknown" is not supported yet'),
 }
@@ -348,7 +348,7 @@ def test_endpoints(endpoint: str, reason: str) -> None:
 def test_addresses_that_collide() -> None:
     found = errors(edited(("port: 8801", "port: 9190")))
     assert found == [
-        "1:1: global.services.metrics.port: 127.0.0.1:9190 is already the address of a listener; choose another port"
+        "5:11: listeners[0].port: 127.0.0.1:9190 is the default address of global.services.metrics; choose another port"
     ]
 
 

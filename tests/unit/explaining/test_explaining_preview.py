@@ -25,7 +25,7 @@ async def explained(answer: Answer = YES, model: str = "auto", text: str = PLAIN
     generation = generation_of(plan_of(text), ScriptedAsker({"is_code": answer}))
     notes = Notes()
     posed = pose(orjson.dumps({"model": model, "text": CANARY}))
-    await Pipeline(generation, Metrics()).on_request(posed.head, posed.body, notes=notes)
+    await Pipeline(generation, Metrics()).decided(posed.head, posed.body, notes=notes)
     policy = generation.policies.get(notes.recipe) if notes.recipe else None
     return explain(generation.plan, policy.compiled if policy else None, notes)
 

@@ -55,7 +55,7 @@ class Recording:
         pipeline = Pipeline(generation_of(plan_of(text), ScriptedAsker({"is_code": answer})), Metrics())
         pipeline.show_to([self.recorder])
         headers = {"x-session-id": CANARY, "x-request-id": "req-1", "x-canary": CANARY}
-        return await pipeline.on_request(Head("POST", path, headers), orjson.dumps(body))
+        return await pipeline.decided(Head("POST", path, headers), orjson.dumps(body))
 
     def records(self, *, content: bool = False) -> list[dict[str, Any]]:
         self.writer.start()

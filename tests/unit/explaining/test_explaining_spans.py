@@ -38,7 +38,7 @@ async def traced(answer: Answer = YES, model: str = "auto") -> SpanRecord:
     pipeline = Pipeline(generation_of(plan_of(), ScriptedAsker({"is_code": answer})), Metrics(), clock=clock)
     pipeline.show_to([Tracer(sink, clock=lambda: 0.0, wall=lambda: 1_000_000_000_000)])
     body = orjson.dumps({"model": model, "messages": [{"role": "user", "content": CANARY}], "user": CANARY})
-    await pipeline.on_request(Head("POST", "/v1/chat/completions", {"traceparent": PARENT}), body)
+    await pipeline.decided(Head("POST", "/v1/chat/completions", {"traceparent": PARENT}), body)
     assert [headers["traceparent"] for headers in sink.headers] == [PARENT]
     (span,) = sink.spans
     assert CANARY not in repr(span)

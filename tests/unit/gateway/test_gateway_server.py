@@ -176,7 +176,8 @@ async def test_an_exception_is_a_fault_and_its_text_is_not_logged(make: Make, ca
     assert kinds(answers) == ["request_headers", "immediate_response"]
     assert code is grpc.StatusCode.OK
     assert handler.faults == [Fault.INTERNAL]
-    assert "ValueError" in caplog.text
+    assert "ValueError at " in caplog.text
+    assert ".py:" in caplog.text, "where the defect is"
     assert "the prompt" not in caplog.text
 
 

@@ -7,7 +7,7 @@ import pytest
 from router.gateway.h2 import frames
 from router.gateway.h2.connection import Connection
 from router.gateway.h2.frames import ErrorCode, Setting
-from router.gateway.h2.sending import Limits
+from router.gateway.h2.inflow import Limits
 from router.gateway.h2.stream import Opened, Stream
 from tests.support.h2_peer import (
     HELLO,
@@ -221,7 +221,7 @@ def test_messages_that_are_not_taken_end_the_call_with_an_error(payload: bytes, 
     only, reset = peer.out()
     assert peer.headers(only[3])["grpc-status"] == status
     assert resets([reset]) == {3: ErrorCode.NO_ERROR}
-    assert peer.connection._incomplete == 0
+    assert peer.connection._inflow.incomplete == 0
 
 
 # -- limits -----------------------------------------------------------------------------------------------------------
@@ -268,7 +268,7 @@ def test_while_too_much_is_incomplete_one_stream_at_a_time_gets_window() -> None
             windows[number] -= len(piece)
             if piece:
                 finished += [event.stream.id for event in peer.feed(data(number, piece))]
-            most = max(most, peer.connection._incomplete)
+            most = max(most, peer.connection._inflow.incomplete)
             if not left[number]:
                 del left[number]
         for kind, _, number, payload in peer.out():
@@ -277,7 +277,7 @@ def test_while_too_much_is_incomplete_one_stream_at_a_time_gets_window() -> None
         assert left != before, "nobody gets on"
     assert sorted(finished) == list(range(3, 19, 2))
     assert most <= 1000 + 8 * 400 + 1000 < 8 * 1000
-    assert peer.connection._incomplete == 0
+    assert peer.connection._inflow.incomplete == 0
 
 
 def test_a_stream_that_got_window_before_others_and_dies_makes_room() -> None:
@@ -298,7 +298,7 @@ def test_a_client_that_ignores_its_window() -> None:
     assert resets(peer.out()) == {3: ErrorCode.FLOW_CONTROL_ERROR}
     peer = Peer(Limits(message_bytes=10**6, connection_window=70_000))
     opened(peer)
-    peer.connection._receive_window = 100
+    peer.connection._inflow._window = 100
     peer.feed(data(3, bytes(200)))
     assert goaway(peer.out()) is ErrorCode.FLOW_CONTROL_ERROR
 

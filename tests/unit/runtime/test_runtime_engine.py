@@ -10,7 +10,8 @@ import onnxruntime
 import pytest
 
 from router.runtime.artifact import open_artifact
-from router.runtime.engine import Engine, import_onnxruntime, providers_for
+from router.runtime.devices import Placement
+from router.runtime.engine import Engine, import_onnxruntime
 from router.runtime.errors import ArtifactError, DeviceError
 from router.runtime.rows import Row
 from tests.support.artifacts import build_tiny_artifact, seal
@@ -19,22 +20,30 @@ CUDA, CPU = "CUDAExecutionProvider", "CPUExecutionProvider"
 
 
 def test_auto_takes_cuda_only_where_it_is() -> None:
-    assert providers_for("auto", [CPU]) == [CPU]
-    assert providers_for("auto", [CUDA, CPU])[0] == (CUDA, {"device_id": 0})
-    assert providers_for("cuda:3", [CUDA, CPU])[0] == (CUDA, {"device_id": 3})
-    assert providers_for("cpu", [CUDA, CPU]) == [CPU]
+    assert Placement("auto").providers([CPU]) == [CPU]
+    assert Placement("cpu").providers([CUDA, CPU]) == [CPU]
+    for device, ordinal in (("auto", "0"), ("cuda", "0"), ("cuda:3", "3")):
+        (name, options), other = Placement(device).providers([CUDA, CPU])
+        assert (name, options["device_id"], other) == (CUDA, ordinal, CPU)
+        assert "gpu_mem_limit" not in options
+
+
+def test_a_limit_of_gpu_memory_is_handed_on() -> None:
+    options = Placement("cuda", gpu_mem_limit=1 << 30).providers([CUDA, CPU])[0][1]
+    assert options["gpu_mem_limit"] == str(1 << 30)
+    assert options["arena_extend_strategy"] == "kSameAsRequested"
 
 
 @pytest.mark.parametrize("device", ["cuda", "cuda:1"])
 def test_cuda_that_is_not_there_is_an_error_by_name(device: str) -> None:
     with pytest.raises(DeviceError, match=f"device {device} asked for"):
-        providers_for(device, [CPU])
+        Placement(device).providers([CPU])
 
 
-@pytest.mark.parametrize("device", ["gpu", "cpu:1", "cuda:x", "", "cuda:-1"])
+@pytest.mark.parametrize("device", ["gpu", "cpu:1", "cuda:x", "", "cuda:-1", "cuda:"])
 def test_unknown_devices(device: str) -> None:
     with pytest.raises(DeviceError, match="not one of auto, cpu, cuda"):
-        providers_for(device, [CUDA, CPU])
+        Placement(device)
 
 
 class SilentCpu:
@@ -42,6 +51,7 @@ class SilentCpu:
 
     __version__ = onnxruntime.__version__
     SessionOptions = onnxruntime.SessionOptions
+    RunOptions = onnxruntime.RunOptions
 
     @staticmethod
     def get_available_providers() -> list[str]:

@@ -7,9 +7,10 @@ from concurrent.futures import CancelledError
 import numpy as np
 import pytest
 
+from router.runtime.bounds import Bounds
 from router.runtime.errors import DeadlineExceeded, Overloaded, Unready
 from router.runtime.rows import Raw, Row
-from router.runtime.scheduler import Bounds, Scheduler
+from router.runtime.scheduler import Scheduler
 
 WAIT = 5.0
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from aiohttp.test_utils import TestClient
 
+from router.runtime.bounds import Bounds
 from router.runtime.listing import Names
 from router.runtime.model import Model, load_model
-from router.runtime.scheduler import Bounds
 from router.runtime.server import Server
 from tests.support.runtime_client import NOUL, PATH, Client, post, started
 
@@ -229,6 +229,24 @@ async def test_metrics_count_by_closed_labels(client: Client) -> None:
     assert 'vllm_srun_requests_total{status="200"} 1.0' in text
     assert 'vllm_srun_questions_total{outcome="answered",type="noul"} 1.0' in text
     assert 'vllm_srun_questions_total{outcome="invalid_question",type="noul"} 1.0' in text
+
+
+async def test_metrics_tell_of_batches_padding_drops_and_known_texts(client: Client) -> None:
+    body = {"state": "law", "questions": {"n": NOUL}}
+    assert (await post(client, body))[0] == (await post(client, body))[0] == 200
+    await asyncio.sleep(0.05)  # batches are told of once the worker rests
+    text = await (await client.get("/metrics")).text()
+    for line in (
+        'vllm_srun_text_lookups_total{outcome="hit"} 2.0',
+        'vllm_srun_text_lookups_total{outcome="miss"} 2.0',
+        "vllm_srun_queued_tokens 0.0",
+        "vllm_srun_queue_depth 0.0",
+        'vllm_srun_tokens_total{kind="padding"} ',
+        'vllm_srun_dropped_total{reason="deadline"} 0.0',
+        'vllm_srun_dropped_total{reason="refused"} 0.0',
+    ):
+        assert line in text
+    assert "vllm_srun_batch_tokens_bucket" in text
 
 
 async def test_answers_do_not_depend_on_what_else_is_asked_at_once(client: Client) -> None:

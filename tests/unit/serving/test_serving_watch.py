@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -105,3 +106,12 @@ def test_a_folder_in_its_place_is_no_change(path: Path) -> None:
     path.unlink()
     path.mkdir()
     assert looks(watch) == [False] * 3
+
+
+def test_what_is_no_file_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "pointsman.yaml"
+    watch = FileWatch(path, b"one")
+    for make, remove in ((os.mkfifo, os.unlink), (os.mkdir, os.rmdir), (partial(os.symlink, "/dev/zero"), os.unlink)):
+        make(path)
+        assert not any(watch.changed() for _ in range(3))
+        remove(path)

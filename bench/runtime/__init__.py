@@ -1,0 +1,1 @@
+"""What the model runtime costs over ONNX Runtime itself."""
