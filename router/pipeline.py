@@ -14,16 +14,18 @@ import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
+from typing import Any
 
 from router.acting.affinity import Affinity, conversation
 from router.acting.answering import own_answer
 from router.acting.editing import edited, edits
 from router.acting.picking import by_question, by_weight
-from router.acting.target import Answered, Contest, Refused, Settled, settle, target_by_name
+from router.acting.target import Answered, Contest, Refused, Settled, Target, settle, target_by_name
 from router.config.actions import NO_HEADERS
 from router.config.candidates import ModelRef
 from router.config.plan import ApiFormat
 from router.deciding.engine import Outcome, decide
+from router.explaining.diagnostics import diagnostics
 from router.explaining.notes import Notes
 from router.explaining.watching import Watcher, telling, watched
 from router.generation import Generation, Policy
@@ -166,6 +168,8 @@ class Pipeline:
     async def _decide(self, generation: Generation, head: Head, body: bytes, notes: Notes | None) -> Reply | Forward:
         started = self._clock()
         surface = classify(head)
+        if notes is None and generation.noting:
+            notes = Notes()
         generation.enter()
         try:
             verdict = await self._route(generation, surface, head, body, notes)
@@ -217,6 +221,7 @@ class Pipeline:
             (*headers.delete, *(("content-encoding",) if changed is not None and encoding else ())),
             changed,
             target.told,
+            _structs(target, notes),
         )
 
     async def _target(
@@ -341,6 +346,11 @@ def _read(wire_format: Format, body: bytes, encoding: str | None, limit: int) ->
 
 def _is_large(body: bytes, encoding: str | None) -> bool:
     return len(body) >= (LARGE_BODY if encoding is None else LARGE_BODY // INFLATES)
+
+
+def _structs(target: Target, notes: Notes | None) -> Mapping[str, Mapping[str, Any]]:
+    limits = target.actions.diagnostics
+    return {} if limits is None or notes is None else diagnostics(target, notes, limits)
 
 
 def _headers(surface: Surface, model: str, revision: str) -> dict[str, str]:

@@ -8,6 +8,7 @@ from router.config.services import MATCHED_NAMES
 
 EXT_PROC_CLUSTER: Final = "pointsman/ext_proc"
 METADATA_NAMESPACE: Final = "pointsman"
+DIAGNOSTICS_NAMESPACE: Final = "vllm.semantic_router"
 SELECTED_MODEL: Final = "x-selected-model"
 # Names the plan that decided a request. Only the configuration of a reload (two plans at once) reads it.
 PLAN_HEADER: Final = "x-vsr-plan"
