@@ -12,8 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from router.acting.target import Contest
-from router.config.candidates import ModelRef
-from router.config.services import SESSION_HEADERS
+from router.config.candidates import SESSION_HEADERS, ModelRef
 from router.wire.request import LlmRequest
 from router.wire.text import own_words
 

@@ -46,7 +46,7 @@ class RequestParams:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostics:
-    """How much the dynamic metadata may say about a decision: numbers of entries, characters of a text, bytes in all."""
+    """How much dynamic metadata may say about a decision: numbers of entries, characters of a text, bytes in all."""
 
     max_signals: int = 32
     max_projections: int = 16

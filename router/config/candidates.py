@@ -9,6 +9,10 @@ DEFAULT_EFFORT = "medium"
 """How hard a model thinks that is told to, where nothing says how hard."""
 
 
+SESSION_HEADERS = ("x-session-id", "x-conversation-id", "x-claude-code-session-id")
+"""Where clients say which conversation a request belongs to; the first that is there counts."""
+
+
 @dataclass(frozen=True, slots=True)
 class Switch:
     """Where models of a family are told to think, beside the API's own place: a template's argument or a parameter."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import orjson
 import pytest
 
@@ -17,7 +19,7 @@ TARGET = Target(ProviderModel("m", ApiFormat.CHAT, "m", ()), "d" * 40, {})
 READINGS = {f"rule-{number:03}": Reading(QuestionType.NOUL, True, 0.9, {"": 0.9}) for number in range(200)}
 
 
-def told(limits: Diagnostics) -> dict:  # type: ignore[type-arg]
+def told(limits: Diagnostics) -> Any:
     return diagnostics(TARGET, Notes(readings=READINGS), limits)["vllm.semantic_router"]["decision_diagnostics"]
 
 
