@@ -28,8 +28,6 @@ MATCHED_NAMES: Final = {
 """What `x-vsr-matched-` goes on with, by family of rules."""
 TRACE_HEADERS: Final = ("traceparent", "tracestate")
 REQUEST_ID: Final = "x-request-id"
-SESSION_HEADERS: Final = ("x-session-id", "x-conversation-id", "x-claude-code-session-id")
-"""Where clients say which conversation a request belongs to; the first that is there counts."""
 
 Role = Literal["read", "write", "detail"]
 
