@@ -72,6 +72,12 @@ class Generation:
         )
         self.api_roots = tuple({normalise_path(root).rstrip("/") for root in api_roots(plan)})
         """See `classify`."""
+        self.noting = any(
+            decision.actions.diagnostics is not None
+            for recipe in plan.recipes.values()
+            for decision in recipe.decisions
+        )
+        """Whether something told of a request needs notes of how it was decided."""
         self.trusts_identity = any(listener.trusted_peers for listener in plan.listeners)
         """Whether somebody may tell who asks; Envoy lets nobody else's word through."""
         self.signal_timeout_s = plan.signal_timeout_ms / 1000 or DEFAULT_SIGNAL_TIMEOUT_S

@@ -22,9 +22,10 @@ from router.acting.affinity import Affinity, conversation
 from router.acting.answering import own_answer
 from router.acting.editing import edited, edits
 from router.acting.picking import by_question, by_weight
-from router.acting.target import Answered, Contest, Refused, Settled, settle, target_by_name
+from router.acting.target import Answered, Contest, Refused, Settled, Target, settle, target_by_name
 from router.config.candidates import ModelRef
 from router.deciding.engine import Outcome, decide
+from router.explaining.diagnostics import diagnostics
 from router.explaining.notes import Notes
 from router.explaining.watching import Watcher, telling, watched
 from router.generation import Generation, Policy
@@ -181,6 +182,8 @@ class Pipeline:
         generation = generation or self._generation
         if notes is None and self._watchers:
             return self._shown(generation, head, body)
+        if notes is None and generation.noting:
+            notes = Notes()
         incoming = self._incoming(generation, head, notes)
         if notes is not None or _is_large(body, incoming.encoding):
             return self._later(incoming, self._read_and_decide(incoming, body))
@@ -300,7 +303,7 @@ class Pipeline:
         if written is not None:
             headers = written.written(incoming.head.headers) | headers
             remove = (*written.delete, *remove)
-        return Forward(model, headers, remove, changed, settled.told)
+        return Forward(model, headers, remove, changed, settled.told, _structs(settled, incoming.notes))
 
     async def _pick(
         self, generation: Generation, policy: Policy, contest: Contest, request: LlmRequest, head: Head
@@ -420,3 +423,8 @@ def _changed(incoming: Incoming, settled: Settled, plain: bytes, request: LlmReq
 
 def _is_large(body: bytes, encoding: str | None) -> bool:
     return len(body) >= (LARGE_BODY if encoding is None else LARGE_BODY // INFLATES)
+
+
+def _structs(target: Target, notes: Notes | None) -> Mapping[str, Mapping[str, Any]]:
+    limits = target.actions.diagnostics
+    return {} if limits is None or notes is None else diagnostics(target, notes, limits)

@@ -36,6 +36,7 @@ class Forward(msgspec.Struct, frozen=True):
 
     `set_headers` overwrite whatever the client sent; `body` is None when the original bytes go on untouched.
     `metadata` reaches Envoy as dynamic metadata, from which it writes the `x-vsr-*` headers of the client's answer.
+    `structs` reach it as dynamic metadata of other namespaces, for filters and logs behind the router.
     """
 
     model: str
@@ -43,6 +44,7 @@ class Forward(msgspec.Struct, frozen=True):
     remove_headers: Sequence[str] = ()
     body: bytes | None = None
     metadata: Mapping[str, str] = {}
+    structs: Mapping[str, Mapping[str, Any]] = {}
 
 
 class Handler(Protocol):

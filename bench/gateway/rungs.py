@@ -61,7 +61,7 @@ def start(processes: Processes) -> Ladder:
     backend = processes.start("backend", module("bench.gateway.backend", "--port", str(backend_port)))
     # The slowest starter first: it loads while the others do.
     proxy = litellm.start(processes, port=proxy_port, backend_port=backend_port, public=PUBLIC, model=MODEL)
-    full = {transport: _Full(processes, backend_port, transport) for transport in Transport}
+    full = {transport: Full(processes, backend_port, transport) for transport in Transport}
     flags, made = full[Transport.FAST].envoy()
     if envoy.phases(made)["request_body_mode"] != "BUFFERED":
         raise StartError("the no-op server answers buffered bodies only")
@@ -83,7 +83,7 @@ def start(processes: Processes) -> Ladder:
     return Ladder(rungs, backend_port, envoy.phases(made), flags)
 
 
-class _Full:
+class Full:
     """A router on one transport, started and, once asked for anything, ready."""
 
     def __init__(self, processes: Processes, backend_port: int, transport: Transport) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import json
 import logging
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +18,7 @@ from router.cli.loading import load_for_cli
 if TYPE_CHECKING:
     from router.cli._types import Verbs
     from router.serving.offline import Offline
+    from router.serving.source import Source
 
 
 def add(verbs: Verbs) -> None:
@@ -35,16 +38,30 @@ def add(verbs: Verbs) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Explain; 1 when the configuration or the request cannot be read, or a model cannot be asked such questions."""
+    source = load_for_cli(arguments.config, serving=True)
+    if source is None:
+        return 1
+    with _quiet():
+        return _explain(source, arguments)
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """What the product logs while it starts is no part of the explanation."""
+    ours = logging.getLogger("pointsman")
+    before, ours.propagate = ours.propagate, False
+    try:
+        yield
+    finally:
+        ours.propagate = before
+
+
+def _explain(source: Source, arguments: argparse.Namespace) -> int:
     from router.explaining.posed import pose  # noqa: PLC0415 - each verb loads what it needs
     from router.serving.errors import NotServable  # noqa: PLC0415
     from router.serving.offline import explain_offline  # noqa: PLC0415
     from router.wire.errors import WireError  # noqa: PLC0415
 
-    source = load_for_cli(arguments.config, serving=True)
-    if source is None:
-        return 1
-    logging.getLogger("pointsman").addHandler(logging.NullHandler())
-    logging.getLogger("pointsman").propagate = False
     try:
         posed = pose(_read(arguments.request))
         explained = asyncio.run(

@@ -45,6 +45,16 @@ class RequestParams:
 
 
 @dataclass(frozen=True, slots=True)
+class Diagnostics:
+    """How much dynamic metadata may say about a decision: numbers of entries, characters of a text, bytes in all."""
+
+    max_signals: int = 32
+    max_projections: int = 16
+    max_text_runes: int = 128
+    max_payload_bytes: int = 16_384
+
+
+@dataclass(frozen=True, slots=True)
 class Actions:
     """The plugins of one decision; None and empty: it has none of that kind. Their order in the document is no order.
 
@@ -55,6 +65,7 @@ class Actions:
     headers: HeaderChanges | None = None
     system_prompt: SystemPrompt | None = None
     params: RequestParams | None = None
+    diagnostics: Diagnostics | None = None
 
 
 NOTHING = Actions()

@@ -10,7 +10,7 @@ DEFAULT_EFFORT = "medium"
 
 
 SESSION_HEADERS = ("x-session-id", "x-conversation-id", "x-claude-code-session-id")
-"""Where clients say which conversation a request belongs to."""
+"""Where clients say which conversation a request belongs to; the first that is there counts."""
 
 
 @dataclass(frozen=True, slots=True)

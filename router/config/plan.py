@@ -321,7 +321,8 @@ class ProviderModel:
 class Listener:
     """Where Envoy takes clients' requests. `idle_timeout_s` ends connections and streams on which nothing moves.
 
-    `trusted_peers` are the networks (CIDR) whose word is taken for who asks.
+    `trusted_peers` are the networks (CIDR) whose word is taken for who asks. `debug` lets callers ask how they were
+    decided.
     """
 
     name: str
@@ -330,6 +331,7 @@ class Listener:
     idle_timeout_s: float
     refuse_unknown_paths: bool
     trusted_peers: tuple[str, ...] = ()
+    debug: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,9 @@ Envoy sends the router no others: nobody's key and no cookie leaves Envoy for it
 
 from __future__ import annotations
 
+from router.config.candidates import SESSION_HEADERS
 from router.config.plan import Plan
-from router.config.services import REQUEST_ID, SESSION_HEADERS, TRACE_HEADERS
+from router.config.services import REQUEST_ID, TRACE_HEADERS
 
 
 def read_headers(plan: Plan) -> tuple[str, ...]:

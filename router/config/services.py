@@ -6,10 +6,28 @@ import ipaddress
 from dataclasses import dataclass
 from typing import Final, Literal
 
+DEBUG_HEADER: Final = "pointsman-debug"
+"""Where Envoy puts a client's `x-vsr-debug`, on listeners that allow it."""
+MATCHED_NAMES: Final = {
+    "keyword": "keywords",
+    "language": "language",
+    "context": "context",
+    "structure": "structure",
+    "conversation": "conversation",
+    "metadata": "metadata",
+    "authz": "authz",
+    "input_modality": "input-modality",
+    "event": "event",
+    "domain": "domains",
+    "complexity": "complexity",
+    "modality": "modality",
+    "fact_check": "fact-check",
+    "user_feedback": "user-feedback",
+    "turn_relation": "turn-relation",
+}
+"""What `x-vsr-matched-` goes on with, by family of rules."""
 TRACE_HEADERS: Final = ("traceparent", "tracestate")
 REQUEST_ID: Final = "x-request-id"
-SESSION_HEADERS: Final = ("x-session-id", "x-conversation-id", "x-claude-code-session-id")
-"""Where clients say which conversation a request belongs to; the first that is there counts."""
 
 Role = Literal["read", "write", "detail"]
 

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from router.config.candidates import SESSION_HEADERS
 from router.config.families import family_of, written_name
 from router.config.plan import Plan
-from router.config.services import REQUEST_ID, SESSION_HEADERS, ReplaySettings
+from router.config.services import REQUEST_ID, ReplaySettings
 from router.deciding.engine import Outcome
 from router.explaining.answers import answer_record, reading_record
 from router.explaining.facts import rule_ids

@@ -7,11 +7,11 @@ the record cannot say, unless what is known settles the decision whatever the an
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from router.acting.target import Refused, settle
+from router.acting.target import Contest, Refused, settle
 from router.config.families import family_of, written_name
 from router.config.plan import Plan, QuestionRule, Recipe
 from router.deciding.engine import CompiledRecipe, decide, prepare
@@ -24,8 +24,6 @@ from router.wire.errors import ErrorCode
 from router.wire.surface import Format
 
 EXAMPLES: Final = 5
-_DRAWN: Final = "static"
-"""The one selection that cannot come out otherwise next time; of others only the decision is compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +115,7 @@ class Redecider:
         if record["format"] is None or record["original_model"] == OTHER:
             found.unreadable += 1
             return
-        route, missing, drawn = self._route(record)
+        route, missing, eligible = self._route(record)
         if route is None:
             found.undecided.add(name)
             found.missing.update(missing)
@@ -125,14 +123,16 @@ class Redecider:
         old = Route(record["decision"], record["selected_model"], record["terminal_reason"])
         if old.error is not None:
             old = Route(error=old.error)
-        loose = drawn or record["selection_method"] not in (None, _DRAWN)
-        if old == route or (loose and old.decision == route.decision and old.error == route.error):
+        if old == route or (old.decision == route.decision and old.model in eligible):
             found.same += 1
             return
         found.changed.setdefault((old, route), Change()).add(name)
 
-    def _route(self, record: Mapping[str, Any]) -> tuple[Route | None, list[str], bool]:
-        """Where it goes now, or the rules whose answers are not there; and whether the model was drawn by chance."""
+    def _route(self, record: Mapping[str, Any]) -> tuple[Route | None, list[str], Sequence[str]]:
+        """Where it goes now, or the rules whose answers are not there; and the models among which a selector picks.
+
+        What a selector would pick is not known: it depends on chance, measurements, or another question.
+        """
         plan, model = self._plan, record["original_model"]
         wanted = Format(record["format"]).api
         recipe = plan.entrypoints.get(model) if model else plan.default_entrypoint
@@ -141,21 +141,23 @@ class Redecider:
         compiled, outlook, ids = self._prepared(plan.recipes[recipe])
         readings, missing = _readings(compiled.recipe, ids, record["answers"])
         if missing and outlook.needed_rules(readings) & set(missing):
-            return None, [f"{family_of(name)}:{written_name(name)}" for name in missing], False
+            return None, [f"{family_of(name)}:{written_name(name)}" for name in missing], ()
         outcome = decide(compiled, readings)
         try:
             settled = settle(plan, recipe, outcome, wanted)
         except Refused as refused:
-            return Route(error=refused.code.value), [], False
-        algorithm = settled.told.get("algorithm")
-        return Route(settled.decision, settled.told.get("model")), [], algorithm not in (None, _DRAWN)
+            return Route(error=refused.code.value), [], ()
+        if isinstance(settled, Contest):
+            models = [ref.model for ref in settled.refs]
+            return Route(settled.decision, f"one of {', '.join(models)}"), [], models
+        return Route(settled.decision, settled.told.get("model")), [], ()
 
-    def _named(self, model: str | None, speaks: bool) -> tuple[Route, list[str], bool]:
+    def _named(self, model: str | None, speaks: bool) -> tuple[Route, list[str], Sequence[str]]:
         if not model:
-            return Route(error=ErrorCode.MODEL_REQUIRED.value), [], False
+            return Route(error=ErrorCode.MODEL_REQUIRED.value), [], ()
         if model not in self._plan.models:
-            return Route(error=ErrorCode.MODEL_NOT_FOUND.value), [], False
-        return (Route(model=model) if speaks else Route(error=ErrorCode.NO_ELIGIBLE_MODEL.value)), [], False
+            return Route(error=ErrorCode.MODEL_NOT_FOUND.value), [], ()
+        return (Route(model=model) if speaks else Route(error=ErrorCode.NO_ELIGIBLE_MODEL.value)), [], ()
 
     def _prepared(self, recipe: Recipe) -> tuple[CompiledRecipe, Outlook, Mapping[str, str]]:
         found = self._recipes.get(recipe.name)

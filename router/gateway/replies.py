@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
 from functools import lru_cache
+from typing import Any
 
 from router.gateway.proto.ext_proc_pb2 import (
     BodyResponse,
@@ -43,6 +44,10 @@ RESPONSE_TRAILERS = ProcessingResponse(response_trailers=TrailersResponse()).Ser
 _OVERWRITE = HeaderValueOption.OVERWRITE_IF_EXISTS_OR_ADD
 # Their values are the machine's business: a wrong length makes Envoy fail the request.
 _FRAMING = frozenset({"content-length", "transfer-encoding"})
+
+
+Structs = Mapping[str, Mapping[str, Any]]
+"""JSON values by namespace of the dynamic metadata."""
 
 
 class Direction(Enum):
@@ -108,7 +113,12 @@ def request_headers(changes: Changes, *, clear_route_cache: bool, mode: Processi
 
 
 def forward_headers(
-    changes: Changes, metadata: Mapping[str, str], *, clear_route_cache: bool, drop_length: bool
+    changes: Changes,
+    metadata: Mapping[str, str],
+    *,
+    clear_route_cache: bool,
+    drop_length: bool,
+    structs: Structs | None = None,
 ) -> bytes:
     """The decision, where the headers' answer carries it (streamed bodies)."""
     response = ProcessingResponse()
@@ -117,7 +127,7 @@ def forward_headers(
     if drop_length:
         common.header_mutation.remove_headers.append("content-length")
     _metadata(response, metadata)
-    return response.SerializeToString()
+    return response.SerializeToString() + _structs_part(structs)
 
 
 def forward_body(
@@ -127,6 +137,7 @@ def forward_body(
     body: bytes | None,
     *,
     clear_route_cache: bool,
+    structs: Structs | None = None,
 ) -> bytes:
     """The decision, where the answer to the whole body carries it. A changed body brings its `content-length`.
 
@@ -135,6 +146,8 @@ def forward_body(
     """
     headers = _header_part(tuple(set_headers.items()), tuple(remove), clear_route_cache)
     told = _metadata_part(tuple(metadata.items()))
+    if structs:
+        told += _structs_part(structs)
     if body is None:
         return headers + told
     size = len(body)
@@ -193,6 +206,16 @@ def _fill(common: CommonResponse, changes: Changes, clear_route_cache: bool) -> 
         changes.write(common.header_mutation)
     if clear_route_cache:
         common.clear_route_cache = True
+
+
+def _structs_part(structs: Structs | None) -> bytes:
+    """Metadata of other namespaces. Merged with the rest: protobuf adds up the entries of a map."""
+    if not structs:
+        return b""
+    response = ProcessingResponse()
+    for namespace, struct in structs.items():
+        response.dynamic_metadata.fields[namespace].struct_value.update(struct)
+    return response.SerializeToString()
 
 
 def _metadata(response: ProcessingResponse, metadata: Mapping[str, str]) -> None:

@@ -246,13 +246,20 @@ class RequestPhase:
         if self._headers_pending:
             changes = Changes(verdict.set_headers, remove)
             drop = verdict.body is not None
-            head = replies.forward_headers(changes, verdict.metadata, clear_route_cache=clear, drop_length=drop)
+            head = replies.forward_headers(
+                changes, verdict.metadata, clear_route_cache=clear, drop_length=drop, structs=verdict.structs
+            )
             body = self._body if verdict.body is None else verdict.body
             pieces = replies.streamed_body(Direction.REQUEST, body, end_of_stream=not self._trailers_pending)
             commands = chain((Send(head),), map(Send, pieces))  # lazy: a second copy of a large body never exists whole
         else:
             data = replies.forward_body(
-                verdict.set_headers, remove, verdict.metadata, verdict.body, clear_route_cache=clear
+                verdict.set_headers,
+                remove,
+                verdict.metadata,
+                verdict.body,
+                clear_route_cache=clear,
+                structs=verdict.structs,
             )
             commands = (Send(data),)
         self._state = _State.SETTLED

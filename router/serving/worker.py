@@ -8,7 +8,7 @@ import logging
 import os
 import signal
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from router.asking.errors import SupervisionError
 from router.asking.fleet import Fleet
 from router.config.credentials import KeyUnavailable
 from router.config.plan import Plan
+from router.explaining.debugging import Debugger
 from router.explaining.watching import Watcher
 from router.gateway.options import MachineOptions
 from router.gateway.transport import ListenError, Server, ServerOptions
@@ -100,10 +101,15 @@ async def run_worker(source: Source, options: WorkerOptions) -> None:
             watchers.append(stack.enter_context(recording(plan.services.replay, metrics)))
             desk.replays = Replays(Path(plan.services.replay.path))
         pipeline = Pipeline(generation, metrics)
-        pipeline.show_to(watchers)
+
+        def show(plan: Plan) -> None:
+            debugged = any(listener.debug for listener in plan.listeners)
+            pipeline.show_to([*watchers, Debugger()] if debugged else watchers)
+
+        show(plan)
         pipeline.ready = False
         server = await stack.enter_async_context(_serving(plan, pipeline, metrics, options))
-        after = _AfterSwap(server, options.last_good)
+        after = _AfterSwap(server, options.last_good, show)
         around = Surroundings(
             fleet, describe, vitals, status, metrics, options.envoy, options.ready_within_s, os.environ, after.swapped
         )
@@ -118,12 +124,14 @@ async def run_worker(source: Source, options: WorkerOptions) -> None:
 class _AfterSwap:
     """What follows from another plan serving."""
 
-    def __init__(self, server: Server, last_good: LastGood | None) -> None:
+    def __init__(self, server: Server, last_good: LastGood | None, show: Callable[[Plan], None]) -> None:
         self._server = server
         self._last_good = last_good
+        self._show = show
 
     def swapped(self, source: Source) -> None:
-        """Decisions get the plan's time, and the source is kept."""
+        """Decisions get the plan's time, those who watch are told of them, and the source is kept."""
+        self._show(source.plan)
         self._server.set_deadline(_longest_decision_s(source.plan))
         if self._last_good is None:
             return

@@ -5,10 +5,11 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Final
 
 from router.config.plan import StateKind
+from router.signals.folding import fold, space
+from router.signals.lazy import lazy
 from router.wire.counting import Counts, count
 from router.wire.request import LlmRequest, state_text
 
@@ -42,33 +43,33 @@ class RequestFacts:
         self._headers = headers or {}
         self._trusted = trusted
 
-    @cached_property
+    @lazy
     def text(self) -> str:
         """The user's own words of the current turn, composed (NFC), so that one word has one spelling."""
         text = state_text(self._request, StateKind.USER)
         return text if text.isascii() else unicodedata.normalize("NFC", text)
 
-    @cached_property
+    @lazy
     def spaced(self) -> str:
         """`text` with every run of white space as one space: a phrase may go over a line's end."""
-        return " ".join(self.text.split())
+        return space(self.text)
 
-    @cached_property
+    @lazy
     def folded(self) -> str:
-        """`spaced` without differences of case."""
-        return self.spaced.casefold()
+        """The same without differences of case."""
+        return fold(self.text)
 
-    @cached_property
+    @lazy
     def encoded(self) -> bytes:
         """`text` in UTF-8. A lone half of a surrogate pair, which has no UTF-8 form, becomes a question mark."""
         return self.text.encode("utf-8", "replace")
 
-    @cached_property
+    @lazy
     def counts(self) -> Counts:
         """The shape of the whole request."""
         return count(self._request)
 
-    @cached_property
+    @lazy
     def metadata(self) -> Mapping[str, str]:
         """The request's `metadata`: texts only, and no more of them than the bounds allow. The client's own words."""
         written: Any = self._request.document.get("metadata")
@@ -82,7 +83,7 @@ class RequestFacts:
                 kept[key] = value
         return kept
 
-    @cached_property
+    @lazy
     def identity(self) -> Identity:
         """Who asks; nobody unless the peer is trusted to say so."""
         if not self._trusted:

@@ -9,7 +9,7 @@ Source: `reference.md` 4.3.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import lru_cache
 from typing import Final
 
 from router.config.expressions import compile_pattern
@@ -28,7 +28,9 @@ from router.config.heuristics import (
 from router.questions import UnknownReason
 from router.signals import similar
 from router.signals.facts import RequestFacts
+from router.signals.folding import fold
 from router.signals.languages import Language, identifier, language_of
+from router.signals.lazy import lazy
 from router.signals.literals import Found, Literals
 from router.signals.patterns import Patterns
 from router.signals.reading import Reading
@@ -52,17 +54,17 @@ class Seen:
         self._literals = literals
         self._patterns = patterns
 
-    @cached_property
+    @lazy
     def words(self) -> Found:
         """Literals of all rules."""
         return self._literals.find(self.facts)
 
-    @cached_property
+    @lazy
     def expressions(self) -> frozenset[int]:
         """Regular expressions of all rules."""
         return self._patterns.find(self.facts.encoded)
 
-    @cached_property
+    @lazy
     def language(self) -> Language | None:
         """The language of the current turn."""
         return language_of(self.facts.text)
@@ -105,7 +107,7 @@ class Heuristics:
     def _keyword(self, rule: KeywordRule) -> Evaluate:
         if rule.method in {"exact", "regex"}:
             return self._spelled(rule)
-        keywords = rule.keywords if rule.case_sensitive else tuple(keyword.casefold() for keyword in rule.keywords)
+        keywords = rule.keywords if rule.case_sensitive else tuple(fold(keyword) for keyword in rule.keywords)
         threshold = 1.0 if rule.method == "fuzzy" else rule.threshold
         if rule.method == "fuzzy":
             score = similar.fuzzy(keywords, rule.edits)
@@ -126,7 +128,8 @@ class Heuristics:
         others = {self._patterns.add(k, case_sensitive=cased) for k in rule.keywords if k not in plain}
 
         def evaluate(seen: Seen) -> Reading:
-            hits = sum(word in seen.words.counts for word in words) if words else 0
+            found = seen.words.counts if words else None
+            hits = len(found.keys() & words) if found else 0
             if others:
                 hits += len(others & seen.expressions)
             return _combined(rule, hits, of=len(words) + len(others))
@@ -200,6 +203,7 @@ def _without_words(rule: _Wordless) -> Evaluate:
     return _modality(rule)
 
 
+@lru_cache(4096)  # most rules say one of few things, and a record costs more than looking it up
 def _reading(matched: bool, value: float, confidence: float | None = None) -> Reading:
     return Reading(None, matched, confidence, {"": value})
 

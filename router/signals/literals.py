@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 import ahocorasick
 
 from router.signals.facts import RequestFacts
+from router.signals.folding import fold, space
 from router.signals.scripts import joins
 
 _NOTHING: Final[Mapping[int, int]] = {}
@@ -93,5 +94,5 @@ class Literals:
 
 
 def _prepared(text: str, *, case_sensitive: bool) -> str:
-    plain = " ".join(unicodedata.normalize("NFC", text).split())
-    return plain if case_sensitive else plain.casefold()
+    composed = unicodedata.normalize("NFC", text)
+    return space(composed) if case_sensitive else fold(composed)

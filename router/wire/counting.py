@@ -8,11 +8,10 @@ Source: `reference.md` 4.3 (context, conversation).
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple
 
+import msgspec
 import orjson
 
 from router.wire.document import Object
@@ -53,8 +52,7 @@ class _Unit(NamedTuple):
     owed: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(msgspec.Struct, frozen=True):
     """The shape of one request.
 
     `messages` counts by the role as it was written (`developer` apart from `system`), `media` the content parts of
@@ -62,8 +60,8 @@ class Counts:
     `token_floor` is what the request needs at least, by counting bytes; no tokenizer is asked.
     """
 
-    messages: Mapping[str, int] = field(default_factory=dict)
-    media: Mapping[str, int] = field(default_factory=dict)
+    messages: Mapping[str, int] = {}
+    media: Mapping[str, int] = {}
     images: int = 0
     tool_definitions: int = 0
     tool_calls: int = 0
@@ -95,8 +93,8 @@ def count(request: LlmRequest) -> Counts:
     """The counts of one request. Never raises for a request that was read."""
     document = request.document
     units = list(_UNITS[request.format](document))
-    messages: Counter[str] = Counter()
-    media: Counter[str] = Counter()
+    messages: dict[str, int] = {}
+    media: dict[str, int] = {}
     images = text = structured = calls = owed = results = 0
     for unit in units:
         if unit.kind == "call":
@@ -104,13 +102,17 @@ def count(request: LlmRequest) -> Counts:
             owed += unit.owed
             structured += _size(unit.content)
             continue
-        messages["tool" if unit.kind == "result" else unit.role] += 1
+        role, content = unit.role, unit.content
+        messages[role] = messages.get(role, 0) + 1
         results += unit.kind == "result"
-        for kind, size in _parts(unit.content):
+        if type(content) is str and content and role != "user":  # most messages
+            text += _bytes(content)
+            continue
+        for kind, size in _parts(content):
             text += size
             images += kind == "image"
-            if unit.role == "user":
-                media[kind] += 1
+            if role == "user":
+                media[kind] = media.get(kind, 0) + 1
     tools = [*_list(document.get("tools")), *_list(document.get("functions"))]
     return Counts(
         messages=messages,
@@ -201,7 +203,7 @@ def _parts(content: Any) -> Iterator[tuple[str, int]]:
     """The kind of each part of a message, with the bytes of its text."""
     if type(content) is str:
         if content:
-            yield "text", len(content.encode("utf-8", "surrogatepass"))
+            yield "text", _bytes(content)
         return
     for part in content if type(content) is list else ():
         if type(part) is str:
@@ -222,8 +224,12 @@ def _size(value: Any) -> int:
     if value is None:
         return 0
     if type(value) is str:
-        return len(value.encode("utf-8", "surrogatepass"))
+        return _bytes(value)
     return len(orjson.dumps(value))
+
+
+def _bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def _reserve(document: Mapping[str, Any], keys: Iterable[str]) -> int:

@@ -145,6 +145,24 @@ def test_a_session_is_found_again(telling: Stack) -> None:
     assert [one["id"] for one in listed["replays"]] == [told["x-vsr-replay-id"]]
 
 
+def test_a_caller_who_asks_is_told(telling: Stack) -> None:
+    told = chat(telling, TEXTS[0], x_vsr_debug="true")
+    trace = json.loads(told["x-vsr-trace"])
+    assert trace["decision"] == told["x-vsr-selected-decision"]
+    assert set(trace["decisions"]) == {"code", "rest"}
+    assert len(told["x-vsr-trace"]) <= 4096
+    assert "x-vsr-trace" not in chat(telling, TEXTS[0])
+    assert "x-vsr-trace" not in chat(telling, TEXTS[0], pointsman_debug="true")
+
+
+def test_the_wish_reaches_no_backend(telling: Stack) -> None:
+    chat(telling, TEXTS[0], x_vsr_debug="true", pointsman_debug="true", x_mark="wish")
+    received = [each for name in ("openai",) for each in telling.received(name, "wish")]
+    assert len(received) == 1
+    names = {name for name, _ in received[0].headers}
+    assert not {name for name in names if "debug" in name}
+
+
 def test_another_configuration_is_tried_on_what_was_recorded(
     telling: Stack, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

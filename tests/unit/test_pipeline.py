@@ -272,6 +272,31 @@ class TestChanged:
         assert orjson.loads(verdict.body)["messages"][0] == {"role": "system", "content": "Be kind."}
 
 
+class TestDiagnosed:
+    async def test_why_a_decision_was_selected_is_told_behind_the_router(self) -> None:
+        text = PLAIN.replace("[{model: coder}]", "[{model: coder}]\n        plugins: [{type: decision_diagnostics}]", 1)
+        verdict = await pipeline(text=text)[0].decided(post(), body())
+        assert isinstance(verdict, Forward)
+        told = verdict.structs["vllm.semantic_router"]["decision_diagnostics"]
+        rule = {"key": "systemone:is_code", "type": "systemone", "name": "is_code", "executed": True, "matched": True}
+        assert told == {
+            "schemaVersion": 1,
+            "decision": "code",
+            "selectedModel": "coder",
+            "selectionAlgorithm": "static",
+            "decisionConfidence": 0.9,
+            "matchedRules": ["is_code"],
+            "signals": [{**rule, "value": 0.9, "confidence": 0.9}],
+            "projections": [],
+            "truncated": False,
+        }
+
+    async def test_nothing_is_told_without_the_plugin(self) -> None:
+        verdict = await pipeline()[0].decided(post(), body())
+        assert isinstance(verdict, Forward)
+        assert verdict.structs == {}
+
+
 class TestPicked:
     CONFIG = PLAIN.replace(
         "modelRefs: [{model: general}]",

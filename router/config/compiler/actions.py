@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from router.config.actions import Actions, HeaderChanges, RequestParams, SystemPrompt
+from router.config.actions import Actions, Diagnostics, HeaderChanges, RequestParams, SystemPrompt
 from router.config.compiler.context import Context
 from router.config.model import plugins as dialect
 from router.config.model.decisions import Decision
@@ -56,11 +56,11 @@ def _check_alone(context: Context, decision: Decision) -> None:
         context.error(decision.at("algorithm"), "fast_response leaves nothing to pick", "remove algorithm", key=True)
     for plugin in decision.plugins:
         if isinstance(plugin, _ON_THE_WAY):
-            message = f"{plugin.type} changes what a backend gets, and fast_response asks none"
+            message = f"{plugin.type} is about what a backend gets, and fast_response asks none"
             context.error(plugin.at("type"), message, "keep one of them")
 
 
-_ON_THE_WAY = (dialect.HeaderMutation, dialect.SystemPrompt, dialect.RequestParams)
+_ON_THE_WAY = (dialect.HeaderMutation, dialect.SystemPrompt, dialect.RequestParams, dialect.DecisionDiagnostics)
 
 
 def _fast_response(_: Context, settings: dialect.FastResponseSettings) -> str:
@@ -114,9 +114,19 @@ def _params(context: Context, settings: dialect.RequestParamsSettings) -> Reques
     return params
 
 
+def _diagnostics(_: Context, settings: dialect.DiagnosticsSettings | None) -> Diagnostics | None:
+    settings = settings or dialect.DiagnosticsSettings.model_validate({})
+    if not settings.enabled:
+        return None
+    return Diagnostics(
+        settings.max_signals, settings.max_projections, settings.max_text_runes, settings.max_payload_bytes
+    )
+
+
 _KINDS: Mapping[type, tuple[str, Callable[[Context, Any], Any]]] = {
     dialect.FastResponse: ("fast_response", _fast_response),
     dialect.HeaderMutation: ("headers", _headers),
     dialect.SystemPrompt: ("system_prompt", _system_prompt),
     dialect.RequestParams: ("params", _params),
+    dialect.DecisionDiagnostics: ("diagnostics", _diagnostics),
 }

@@ -110,6 +110,7 @@ def compile_listeners(context: Context, listeners: list[written_listeners.Listen
             idle_timeout_s=_seconds(listener.timeout),
             refuse_unknown_paths=listener.unknown_paths == "refuse",
             trusted_peers=_trusted(context, listener),
+            debug=listener.debug is not None and listener.debug.allow,
         )
         names.declare(context, listener.at("name"), listener.name, resolved)
         where = (listener.address, listener.port)

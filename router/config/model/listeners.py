@@ -30,6 +30,12 @@ class Identity(Model):
     )
 
 
+class Debug(Model):
+    """What callers may ask about how they were decided."""
+
+    allow: bool = Field(False, description="Answer `x-vsr-debug: true` with `x-vsr-trace` and `x-vsr-matched-*`.")
+
+
 class Listener(Model):
     """A listener of Envoy."""
 
@@ -45,4 +51,4 @@ class Listener(Model):
     apis: NotYet = None
     identity: Identity | None = Field(None, description="Who may say who asks; nobody if absent.")
     tls: NotYet = None
-    debug: NotYet = None
+    debug: Debug | None = Field(None, description="What callers may ask about how they were decided.")

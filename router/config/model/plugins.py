@@ -94,4 +94,23 @@ class RequestParams(Model):
     configuration: RequestParamsSettings = Field(description="The bounds.")
 
 
-Plugin = Annotated[FastResponse | HeaderMutation | SystemPrompt | RequestParams, Field(discriminator="type")]
+class DiagnosticsSettings(Model):
+    """Bounds on what is told."""
+
+    enabled: bool = Field(True, description="false: as if the plugin were not there.")
+    max_signals: int = Field(32, ge=0, le=128, description="Signal rules that are told at most.")
+    max_projections: int = Field(16, ge=0, le=64, description="Projection outputs that are told at most.")
+    max_text_runes: int = Field(128, ge=1, le=512, description="Characters of a name or label at most.")
+    max_payload_bytes: int = Field(16_384, ge=512, le=65_536, description="Bytes of the whole, as JSON, at most.")
+
+
+class DecisionDiagnostics(Model):
+    """Tell later filters and access logs of Envoy, in dynamic metadata, why the decision was selected."""
+
+    type: Literal["decision_diagnostics"]
+    configuration: DiagnosticsSettings | None = Field(None, description="How much is told.")
+
+
+Plugin = Annotated[
+    FastResponse | HeaderMutation | SystemPrompt | RequestParams | DecisionDiagnostics, Field(discriminator="type")
+]

@@ -6,10 +6,11 @@ import ipaddress
 from collections.abc import Iterable
 
 from router.config.plan import Listener
+from router.config.services import DEBUG_HEADER
 from router.gateway.envoy import proto as pb
 from router.gateway.envoy.limits import Limits
 from router.gateway.envoy.local_replies import local_replies
-from router.gateway.envoy.names import IDENTITY_HEADERS, METADATA_NAMESPACE, OWNED_HEADERS, ROUTER_HEADERS
+from router.gateway.envoy.names import IDENTITY_HEADERS, METADATA_NAMESPACE, forged
 from router.gateway.envoy.processor import ext_proc_filter
 
 _LOG_FIELDS = {
@@ -55,6 +56,8 @@ def listener_resource(
         manager = _manager(listener, limits, access_log=access_log, trusted=trusted)
         return _chain(manager, limits, routes, streamed=streamed, read=read)
 
+    if listener.debug:
+        read = (*read, DEBUG_HEADER)
     chains = [chain(read, trusted=False)]
     if listener.trusted_peers:
         trusted = chain((*read, *IDENTITY_HEADERS), trusted=True)
@@ -110,8 +113,7 @@ def _manager(listener: Listener, limits: Limits, *, access_log: bool, trusted: b
         normalize_path=True,
         merge_slashes=True,
         path_with_escaped_slashes_action=slashes.UNESCAPE_AND_FORWARD,
-        # This removes x-vsr-debug too; a later reader of it must copy it to a name of its own before this.
-        early_header_mutation_extensions=[_strip(ROUTER_HEADERS if trusted else OWNED_HEADERS)],
+        early_header_mutation_extensions=[_strip(forged(trusted=trusted, debug=listener.debug), debug=listener.debug)],
         use_remote_address=True,
         # Nobody is "internal": else a client in a private network could set timeouts and retries by x-envoy headers.
         # Envoy takes an empty list for its default, the private networks, so an address stands here that no client has.
@@ -134,11 +136,18 @@ def _nobody() -> pb.core.CidrRange:
     return pb.core.CidrRange(address_prefix="0.0.0.0", prefix_len=32)  # noqa: S104 - a source that cannot be
 
 
-def _strip(pattern: str) -> pb.core.TypedExtensionConfig:
-    """Remove what only the router may say, before routes are chosen and before the router is asked."""
+def _strip(pattern: str, *, debug: bool) -> pb.core.TypedExtensionConfig:
+    """Remove what only the router may say, before routes are chosen and before the router is asked.
+
+    With `debug`, a client's wish to be told how it was decided is copied to a name that only this writes.
+    """
+    mutations = [pb.remove_matching(pattern)]
+    if debug:
+        wish = pb.append_header(DEBUG_HEADER, "%REQ(x-vsr-debug)%")
+        mutations = [pb.remove_matching("pointsman[-_]debug"), pb.mutation.HeaderMutation(append=wish), *mutations]
     return pb.core.TypedExtensionConfig(
         name="envoy.http.early_header_mutation.header_mutation",
-        typed_config=pb.pack(pb.early_mutation.HeaderMutation(mutations=[pb.remove_matching(pattern)])),
+        typed_config=pb.pack(pb.early_mutation.HeaderMutation(mutations=mutations)),
     )
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from router.config.services import MATCHED_NAMES
+
 EXT_PROC_CLUSTER: Final = "pointsman/ext_proc"
 METADATA_NAMESPACE: Final = "pointsman"
+DIAGNOSTICS_NAMESPACE: Final = "vllm.semantic_router"
 SELECTED_MODEL: Final = "x-selected-model"
 # Names the plan that decided a request. Only the configuration of a reload (two plans at once) reads it.
 PLAN_HEADER: Final = "x-vsr-plan"
@@ -14,10 +17,21 @@ PLAN_HEADER: Final = "x-vsr-plan"
 # too. They are removed here rather than by `headers_with_underscores_action`, because ordinary clients do send
 # underscores (coding agents send `session_id`) and would be refused, or silently lose their header.
 ROUTER_HEADERS: Final = r"x[-_]vsr[-_].*|x[-_]selected[-_]model"
-OWNED_HEADERS: Final = ROUTER_HEADERS + r"|x[-_]authz[-_]user[-_](?:id|groups)"
+_IDENTITY: Final = r"|x[-_]authz[-_]user[-_](?:id|groups)"
+_DEBUG: Final = r"|pointsman[-_]debug"
+OWNED_HEADERS: Final = ROUTER_HEADERS + _IDENTITY + _DEBUG
 
 # Who asks, as a listener's trusted peers say. An underscore twin would be another header to the router: it reads none.
 IDENTITY_HEADERS: Final = ("x-authz-user-id", "x-authz-user-groups")
+
+
+def forged(*, trusted: bool, debug: bool) -> str:
+    """What to remove of a client's headers: all that only the router may say, and who asks unless the peer is trusted.
+
+    With `debug`, its wish to be told has just been copied, and stays.
+    """
+    return ROUTER_HEADERS + ("" if trusted else _IDENTITY) + ("" if debug else _DEBUG)
+
 
 # Where a client may have put its own key, per provider dialect.
 CREDENTIAL_HEADERS: Final = ("authorization", "x-api-key", "api-key")
@@ -32,6 +46,14 @@ ANSWER_HEADERS: Final = {
     "x-vsr-matched-decision-model": "matched_decision_model",
     "x-vsr-applied-unknown-policy": "applied_unknown_policy",
     "x-vsr-replay-id": "replay_id",
+}
+# The same for callers who asked, on listeners that let them.
+DEBUG_ANSWER_HEADERS: Final = {
+    "x-vsr-trace": "trace",
+    **{
+        f"x-vsr-matched-{name}": f"matched_{name.replace('-', '_')}"
+        for name in (*MATCHED_NAMES.values(), "projections")
+    },
 }
 FIXED_ANSWER_HEADERS: Final = {"x-vsr-schema-version": "2", "x-vsr-response-path": "upstream"}
 

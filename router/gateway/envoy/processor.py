@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from router.gateway.envoy import proto as pb
 from router.gateway.envoy.limits import Limits
-from router.gateway.envoy.names import EXT_PROC_CLUSTER, METADATA_NAMESPACE
+from router.gateway.envoy.names import DIAGNOSTICS_NAMESPACE, EXT_PROC_CLUSTER, METADATA_NAMESPACE
 
 EXT_PROC_FILTER = "envoy.filters.http.ext_proc"
 
@@ -39,7 +39,9 @@ def ext_proc_filter(limits: Limits, *, streamed: bool, read: Iterable[str] = ())
         allow_mode_override=True,
         message_timeout=pb.seconds(limits.message_timeout_s),
         metadata_options=pb.ext_proc.MetadataOptions(
-            receiving_namespaces=pb.ext_proc.MetadataOptionsMetadataNamespaces(untyped=[METADATA_NAMESPACE])
+            receiving_namespaces=pb.ext_proc.MetadataOptionsMetadataNamespaces(
+                untyped=[METADATA_NAMESPACE, DIAGNOSTICS_NAMESPACE]
+            )
         ),
         mutation_rules=_rules(),
         forward_rules=_forwarded(read),

@@ -19,7 +19,7 @@ from router.gateway.envoy.filenames import CLUSTERS, LISTENERS, file_for
 from router.gateway.envoy.limits import Limits, limits
 from router.gateway.envoy.listeners import listener_resource, resource_name
 from router.gateway.envoy.rendered import Rendered
-from router.gateway.envoy.routes import Served, pass_through, served, table
+from router.gateway.envoy.routes import Served, debug_headers, pass_through, served, table
 from router.gateway.envoy.sources import Sources
 from router.gateway.envoy.targets import Target, dial
 
@@ -79,6 +79,8 @@ def _listeners(
     listeners, tables = [], []
     for listener in plan.listeners:
         routes = _table(listener, models, others, bounds, streamed=plan.streamed_body, roots=api_roots(plan))
+        if listener.debug:
+            routes.response_headers_to_add = debug_headers()
         source = sources.routes(routes.name)
         where = routes if source is None else pb.hcm.Rds(route_config_name=routes.name, config_source=source)
         listeners.append(

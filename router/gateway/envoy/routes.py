@@ -18,6 +18,7 @@ from router.gateway.envoy.clusters import Group, authority, groups, keyless
 from router.gateway.envoy.names import (
     ANSWER_HEADERS,
     BODILESS_METHODS,
+    DEBUG_ANSWER_HEADERS,
     FIXED_ANSWER_HEADERS,
     LLM_PATHS,
     MESSAGES_PATHS,
@@ -139,6 +140,14 @@ def _fraction(up_to: int | None) -> pb.core.RuntimeFractionalPercent | None:
         return None
     share = pb.types.FractionalPercent(numerator=up_to, denominator=pb.types.FractionalPercentDenominatorType.MILLION)
     return pb.core.RuntimeFractionalPercent(default_value=share)
+
+
+def debug_headers() -> list[pb.core.HeaderValueOption]:
+    """What is told to callers who asked, beside what every caller is told."""
+    return [
+        pb.append_header(name, f"%DYNAMIC_METADATA({METADATA_NAMESPACE}:{key})%")
+        for name, key in DEBUG_ANSWER_HEADERS.items()
+    ]
 
 
 def _answer_headers() -> list[pb.core.HeaderValueOption]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from router.config.actions import Actions, HeaderChanges, RequestParams, SystemPrompt
+from router.config.actions import Actions, Diagnostics, HeaderChanges, RequestParams, SystemPrompt
 from tests.support.config_samples import GOOD, edited, errors, read
 
 REFS = "        modelRefs:\n          - model: small\n"
@@ -99,6 +99,14 @@ def test_request_params() -> None:
     assert actions("[{type: request_params, configuration: {strip_unknown: false}}]") == Actions()
 
 
+def test_decision_diagnostics() -> None:
+    assert actions("[{type: decision_diagnostics}]").diagnostics == Diagnostics(32, 16, 128, 16_384)
+    bounds = "{max_signals: 128, max_projections: 0, max_text_runes: 9, max_payload_bytes: 65536}"
+    plugin = f"[{{type: decision_diagnostics, configuration: {bounds}}}]"
+    assert actions(plugin).diagnostics == Diagnostics(128, 0, 9, 65_536)
+    assert actions("[{type: decision_diagnostics, configuration: {enabled: false}}]") == Actions()
+
+
 def configured(kind: str, settings: str) -> str:
     return f"[{{type: {kind}, configuration: {settings}}}]"
 
@@ -111,6 +119,7 @@ def configured(kind: str, settings: str) -> str:
         (configured("header_mutation", '{add: [{name: x-a, value: "a\\nb"}]}'), "must be 1 to 2,048 printable ASCII"),
         (configured("request_params", "{}"), "plugins[0].configuration: bounds nothing; write blocked_params, max_"),
         (configured("request_params", "{blocked_params: [model]}"), '"model" cannot be left out of a request'),
+        (configured("decision_diagnostics", "{max_signals: 129}"), "max_signals: must be at most 128"),
         (configured("request_params", "{max_n: 0}"), "max_n: must be at least 1"),
         (configured("system_prompt", "{system_prompt: a, mode: prepend}"), '"prepend" is not one of: insert, replace'),
         (configured("system_prompt", "{}"), 'missing key "system_prompt"'),
@@ -125,4 +134,4 @@ def test_mistakes_of_settings(plugins: str, expected: str) -> None:
 def test_a_fast_response_has_nothing_to_change() -> None:
     plugins = f"[{NO}, {{type: system_prompt, configuration: {{system_prompt: Hi.}}}}]"
     (found,) = errors(with_plugins(plugins, ""))
-    assert "system_prompt changes what a backend gets, and fast_response asks none" in found
+    assert "system_prompt is about what a backend gets, and fast_response asks none" in found

@@ -97,6 +97,7 @@ async def test_a_refused_request_is_recorded_and_told_too(tmp_path: Path) -> Non
     assert record["signal_errors"] == {"systemone:is_code": "timeout"}
 
 
+OTHER_MODEL = '{name: other, backend_refs: [{endpoint: "http://127.0.0.1:9101/v1"}]}'
 BODIES: list[tuple[str, dict[str, Any]]] = [
     ("chat", {"model": CANARY, "messages": [{"role": "user", "content": CANARY}]}),
     ("chat", {**chat(text=CANARY), "tools": [{"type": "function", "function": {"name": CANARY}}], CANARY: CANARY}),
@@ -198,6 +199,16 @@ class TestRedeciding:
         new = PLAIN.replace("name: general", "name: gentle").replace("model: general", "model: gentle")
         (change,) = (await self.difference(tmp_path / "b", new, YES, model="general")).as_json()["changed"]
         assert change["to"] == "error model_not_found"
+
+    async def test_a_selector_may_pick_what_was_picked(self, tmp_path: Path) -> None:
+        old = "modelRefs: [{model: coder}]"
+        weighted = PLAIN.replace(old, "modelRefs: [{model: coder, weight: 1}, {model: general, weight: 1}]", 1)
+        assert (await self.difference(tmp_path, weighted, YES)).same == 1
+        (tmp_path / "b").mkdir()
+        text = weighted.replace("providers:\n  models:\n", "providers:\n  models:\n    - " + OTHER_MODEL + "\n")
+        text = text.replace("[{model: coder, weight", "[{model: other, weight")
+        (change,) = (await self.difference(tmp_path / "b", text, YES)).as_json()["changed"]
+        assert change["to"] == "code → one of other, general"
 
     async def test_records_that_are_none(self, tmp_path: Path) -> None:
         found = await self.difference(tmp_path, PLAIN, YES, model="nobody knows")
