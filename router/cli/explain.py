@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import json
 import logging
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,19 +45,18 @@ def run(arguments: argparse.Namespace) -> int:
     source = load_for_cli(arguments.config, serving=True)
     if source is None:
         return 1
-    logging.getLogger("pointsman").addHandler(logging.NullHandler())
-    logging.getLogger("pointsman").propagate = False
     try:
         posed = pose(_read(arguments.request))
-        explained = asyncio.run(
-            explain_offline(
-                source.plan,
-                posed,
-                environ=os.environ,
-                ready_within_s=arguments.ready_within_s,
-                starting=_say_starting,
+        with _quiet():
+            explained = asyncio.run(
+                explain_offline(
+                    source.plan,
+                    posed,
+                    environ=os.environ,
+                    ready_within_s=arguments.ready_within_s,
+                    starting=_say_starting,
+                )
             )
-        )
     except OSError as error:
         return _failed(f"{arguments.request}: cannot be read: {error.strerror}")
     except WireError as error:
@@ -84,6 +85,19 @@ def _show(explained: Offline, arguments: argparse.Namespace) -> int:
     else:
         draw(explained.explanation, sys.stdout)
     return 0
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the router's logs: what matters of them is said in words of this verb."""
+    logger, nobody = logging.getLogger("pointsman"), logging.NullHandler()
+    before, logger.propagate = logger.propagate, False
+    logger.addHandler(nobody)
+    try:
+        yield
+    finally:
+        logger.removeHandler(nobody)
+        logger.propagate = before
 
 
 def _read(path: Path) -> bytes:
