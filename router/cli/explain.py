@@ -18,7 +18,6 @@ from router.cli.loading import load_for_cli
 if TYPE_CHECKING:
     from router.cli._types import Verbs
     from router.serving.offline import Offline
-    from router.serving.source import Source
 
 
 def add(verbs: Verbs) -> None:
@@ -38,41 +37,26 @@ def add(verbs: Verbs) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Explain; 1 when the configuration or the request cannot be read, or a model cannot be asked such questions."""
-    source = load_for_cli(arguments.config, serving=True)
-    if source is None:
-        return 1
-    with _quiet():
-        return _explain(source, arguments)
-
-
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """What the product logs while it starts is no part of the explanation."""
-    ours = logging.getLogger("pointsman")
-    before, ours.propagate = ours.propagate, False
-    try:
-        yield
-    finally:
-        ours.propagate = before
-
-
-def _explain(source: Source, arguments: argparse.Namespace) -> int:
     from router.explaining.posed import pose  # noqa: PLC0415 - each verb loads what it needs
     from router.serving.errors import NotServable  # noqa: PLC0415
     from router.serving.offline import explain_offline  # noqa: PLC0415
     from router.wire.errors import WireError  # noqa: PLC0415
 
+    source = load_for_cli(arguments.config, serving=True)
+    if source is None:
+        return 1
     try:
         posed = pose(_read(arguments.request))
-        explained = asyncio.run(
-            explain_offline(
-                source.plan,
-                posed,
-                environ=os.environ,
-                ready_within_s=arguments.ready_within_s,
-                starting=_say_starting,
+        with _quiet():
+            explained = asyncio.run(
+                explain_offline(
+                    source.plan,
+                    posed,
+                    environ=os.environ,
+                    ready_within_s=arguments.ready_within_s,
+                    starting=_say_starting,
+                )
             )
-        )
     except OSError as error:
         return _failed(f"{arguments.request}: cannot be read: {error.strerror}")
     except WireError as error:
@@ -101,6 +85,19 @@ def _show(explained: Offline, arguments: argparse.Namespace) -> int:
     else:
         draw(explained.explanation, sys.stdout)
     return 0
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the router's logs: what matters of them is said in words of this verb."""
+    logger, nobody = logging.getLogger("pointsman"), logging.NullHandler()
+    before, logger.propagate = logger.propagate, False
+    logger.addHandler(nobody)
+    try:
+        yield
+    finally:
+        logger.removeHandler(nobody)
+        logger.propagate = before
 
 
 def _read(path: Path) -> bytes:
