@@ -175,6 +175,11 @@ class Pipeline:
         self._metrics.routing_seconds.observe(self._clock() - incoming.started)
         return verdict
 
+    async def decided(self, head: Head, body: bytes, generation: Generation | None = None) -> Reply | Forward:
+        """The verdict of `on_request`, waited for where that takes time. For callers that are no transport."""
+        verdict = self.on_request(head, body, generation)
+        return verdict if isinstance(verdict, Reply | Forward) else await verdict
+
     async def _later(self, incoming: Incoming, work: Coroutine[Any, Any, Forward]) -> Reply | Forward:
         incoming.generation.enter()
         try:

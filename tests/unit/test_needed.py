@@ -119,7 +119,7 @@ async def test_what_is_not_asked_is_not_counted_as_unknown() -> None:
     metrics = Metrics()
     messages = [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}]
     made = Pipeline(generation_of(plan_of(text()), AlwaysYes()), metrics)
-    found = await made.on_request(post(), orjson.dumps({"model": "auto", "messages": messages}))
+    found = await made.decided(post(), orjson.dumps({"model": "auto", "messages": messages}))
     assert isinstance(found, Forward)
     assert found.model == "general"
     assert "unknown_answers_total{" not in metrics.render().decode()

@@ -35,7 +35,7 @@ def remote(fake: FakeSystemOne, path: str = "/v1/systemone", more: str = "") -> 
 
 async def chosen(generation: Generation, text: str) -> str | None:
     """The model that a request is forwarded to; None when no decision matches."""
-    found = await Pipeline(generation, Metrics()).on_request(post(), body(text=text))
+    found = await Pipeline(generation, Metrics()).decided(post(), body(text=text))
     return found.model if isinstance(found, Forward) else None
 
 
