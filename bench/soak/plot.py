@@ -22,7 +22,7 @@ def draw(samples: Sequence[Sample], path: Path = PICTURE) -> Path:
         axes.plot(minutes, [sample.rss_mib[name] for sample in samples], linewidth=1, label=title)
     axes.set(xlabel="minutes", ylabel="resident MiB", ylim=(0, None), xlim=(0, None))
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, loc="lower right")
+    axes.legend(frameon=False, loc="center right")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=110)
     return path

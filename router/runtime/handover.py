@@ -50,6 +50,8 @@ class Handover:
             try:
                 if self._scheduler.stopping:
                     raise Unready("the runtime is stopping")
+                if self._scheduler.late(self._deadline):
+                    raise self._scheduler.missed()
                 self._plans = self._plan()
             except BaseException:
                 self._scheduler.expect(-1)
@@ -75,8 +77,9 @@ class Handover:
             self.give_up()
             raise
         assert self._future is not None  # noqa: S101  it is what settled this
-        if not self._plans:
-            self._future.result()
+        error = self._future.exception()
+        if error is not None and not self._plans and not isinstance(error, RuntimeFault):
+            raise error
         return self._plans, _outcome(self._future)
 
     def give_up(self) -> None:

@@ -108,6 +108,15 @@ class Scheduler:
         """Requests that are being prepared."""
         return self._expected
 
+    def missed(self) -> DeadlineExceeded:
+        """The failure of a request whose deadline passed before its work started, counted."""
+        self._tell(Dropped.DEADLINE)
+        return DeadlineExceeded("the deadline passed before the work started")
+
+    def late(self, deadline: float | None) -> bool:
+        """Whether a deadline has passed."""
+        return deadline is not None and deadline <= self._clock()
+
     def lend(self, work: Callable[[], None]) -> bool:
         """Have the worker do some short work that ends in `submit`, if it has nothing else to do; say whether it will.
 
@@ -205,14 +214,13 @@ class Scheduler:
 
     def _drop(self) -> list[tuple[Job, Dropped]]:
         """Take out jobs that nobody waits for any more, before they cost anything."""
-        now = self._clock()
         dropped: list[tuple[Job, Dropped]] = []
         for job in self._jobs:
             if self._stopping:
                 dropped.append((job, Dropped.STOPPING))
             elif job.future.cancelled():
                 dropped.append((job, Dropped.CANCELLED))
-            elif job.deadline is not None and job.deadline <= now and job.next:
+            elif job.next and self.late(job.deadline):
                 dropped.append((job, Dropped.DEADLINE))
         for job, _ in dropped:
             self._remove(job)
@@ -220,8 +228,9 @@ class Scheduler:
 
     def _let_go(self, job: Job, reason: Dropped) -> None:
         if reason is Dropped.DEADLINE:
-            job.fail(DeadlineExceeded("the deadline passed before the work started"))
-        elif reason is Dropped.STOPPING:
+            job.fail(self.missed())
+            return
+        if reason is Dropped.STOPPING:
             job.fail(Unready("the runtime is stopping"))
         self._tell(reason)
 

@@ -133,6 +133,19 @@ async def test_given_up_while_it_is_planned_it_is_never_computed(graph: Graph, s
     scheduler.close()
 
 
+async def test_what_is_late_already_is_not_even_planned(scheduler: Scheduler) -> None:
+    def never() -> list[RowPlan]:
+        raise AssertionError
+
+    handover = Handover(scheduler, never, 0.0)
+    handover.prepare()
+    _, computed = await handover.computed()
+    assert isinstance(computed, Failure)
+    assert computed.code is FailureCode.DEADLINE_EXCEEDED
+    assert scheduler.expected == 0
+    scheduler.close()
+
+
 async def test_after_the_end_whoever_waits_is_told(scheduler: Scheduler) -> None:
     scheduler.close()
     handover = Handover(scheduler, one_row, None)
