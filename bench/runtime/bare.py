@@ -43,9 +43,10 @@ class Bare:
         """Rows of `tokens` in batches of `batch` for so long: `per_second`, `cpu_us` a row, `batch_ms` (median)."""
         return self._ask({"tokens": tokens, "batch": batch, "seconds": seconds})
 
-    def once(self, tokens: int) -> float:
-        """Milliseconds of one row alone, never seen before."""
-        return float(self._ask({"tokens": tokens, "batch": 1, "seconds": 0})["batch_ms"])
+    def once(self, tokens: int) -> tuple[float, float]:
+        """Milliseconds of one row alone, never seen before, and of CPU for it."""
+        found = self._ask({"tokens": tokens, "batch": 1, "seconds": 0})
+        return float(found["batch_ms"]), found["cpu_us"] / 1000
 
     def _ask(self, command: dict[str, Any]) -> dict[str, Any]:
         if self._popen.stdin is None or self._popen.stdout is None:

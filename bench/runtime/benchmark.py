@@ -8,6 +8,7 @@ a request's body to its verdict against the forward pass in it.
 from __future__ import annotations
 
 import asyncio
+import os
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
@@ -19,6 +20,7 @@ from typing import Any
 import uvloop
 from rich.console import Console
 
+from bench.lib.cpu import command, cpu_by_role, family
 from bench.lib.process import Processes
 from bench.lib.report import Result, Target, versions
 from bench.runtime import gpu, texts
@@ -66,7 +68,7 @@ class Size:
             yield turn
 
 
-QUICK = Size(rounds=3, window_s=1.5, pairs=8, load_s=4, added=60, most_s=4)
+QUICK = Size(rounds=3, window_s=1.2, pairs=8, load_s=3, added=60, most_s=3)
 FULL = Size(rounds=12, window_s=3, pairs=40, load_s=20, added=400, most_s=45)
 
 
@@ -160,10 +162,14 @@ async def _added(bare: Bare, device: str, size: Size) -> list[Mapping[str, Any]]
     """A request through the pipeline, then the forward pass of a row as long, over and over."""
     rows: list[Mapping[str, Any]] = []
     async with running(ARTIFACT, device, texts.states(TOKENS, seed=7)) as timed:
+        model = [pid for pid in family(os.getpid()) if "--uds" in command(pid)]
         for turn in size.turns(size.added):
+            before = cpu_by_role({"all": [os.getpid(), *model]})["all"]
             through = await timed.once()
-            forward = await asyncio.to_thread(bare.once, TOKENS)
+            used = cpu_by_role({"all": [os.getpid(), *model]})["all"] - before
+            forward, forward_cpu = await asyncio.to_thread(bare.once, TOKENS)
             if turn:
-                rows.append({"part": "added", "pipeline_ms": through, "forward_ms": forward})
+                row = {"pipeline_ms": through, "forward_ms": forward, "cpu_ms": used / 1e6 - forward_cpu}
+                rows.append({"part": "added", **row})
         timed.prove()
     return rows

@@ -28,6 +28,7 @@ def ratios(rows: Rows) -> dict[str, float]:
         "p99_half_load_vs_single": percentile(steady, 99) / single,
         "added_ms_p50": _median(added, "pipeline_ms") - _median(added, "forward_ms"),
         "http_vs_bare_ort_cpu": _median(bare, "cpu_us") / _median(http, "cpu_us"),
+        "added_cpu_ms_p50": _median(added, "cpu_ms"),
         "ten_questions_vs_one_128": _ten(rows, 128, True),
         "ten_questions_vs_one_known_texts": _ten(rows, KEY_TOKENS, False),
         "ten_questions_vs_one_known_texts_128": _ten(rows, 128, False),

@@ -49,7 +49,7 @@ def rows() -> list[dict[str, Any]]:
     for gaps in (False, True):
         latencies = [31.0] * 98 + [62.0, 93.0] if gaps else [31.0] * 100
         found.append({"part": "load", "random_gaps": gaps, "rate": 23.0, "latencies_ms": latencies, "requests": 100})
-    found += [{"part": "added", "pipeline_ms": 31.5, "forward_ms": 30.0}] * 3
+    found += [{"part": "added", "pipeline_ms": 31.5, "forward_ms": 30.0, "cpu_ms": 1.25}] * 3
     return found
 
 
@@ -62,7 +62,7 @@ def test_ratios_are_medians_against_the_bare_loops_best_batch() -> None:
     assert got["ten_questions_vs_one_128"] == pytest.approx(5 / 3, abs=1e-3)
     assert got["ten_questions_vs_one_known_texts"] == 1
     assert (got["p99_half_load_vs_single"], got["p99_half_load_random_vs_single"]) == (1, 3)
-    assert got["added_ms_p50"] == 1.5
+    assert (got["added_ms_p50"], got["added_cpu_ms_p50"]) == (1.5, 1.25)
     assert all(target.met(got[target.ratio]) for target in TARGETS)
 
 
@@ -116,7 +116,7 @@ def test_the_bare_loop_answers_commands() -> None:
         found = bare.loop(16, 2, 0.05)
         assert found["per_second"] > 0
         assert found["cpu_us"] > 0
-        assert bare.once(16) > 0
+        assert min(bare.once(16)) > 0
 
 
 def test_shares_of_the_matrix_rate(tmp_path: Path) -> None:
