@@ -18,36 +18,27 @@ from typing import Any
 
 import msgspec
 
-from router.acting.affinity import Affinity, conversation
 from router.acting.answering import own_answer
 from router.acting.editing import edited, edits
-from router.acting.picking import by_question, by_weight
 from router.acting.target import Answered, Contest, Refused, Settled, Target, settle, target_by_name
-from router.config.candidates import ModelRef
-from router.deciding.engine import Outcome, decide
 from router.explaining.diagnostics import diagnostics
 from router.explaining.notes import Notes
 from router.explaining.watching import Watcher, telling, watched
-from router.generation import Generation, Policy
+from router.generation import Generation
+from router.judging import LARGE_BODY, Judge
 from router.observe import Metrics
-from router.questions import Answer, Unknown
-from router.scan.view import routing_view
-from router.signals.facts import RequestFacts
-from router.signals.reading import Reading, read, read_all
 from router.verdict import Fault, Forward, HeadVerdict
 from router.wire.encoding import decode_body
 from router.wire.errors import ErrorCode, WireError, error_reply, reply_to
 from router.wire.http import Head, Reply
 from router.wire.models import models_reply
-from router.wire.request import LlmRequest, opens, read_request, state_text
+from router.wire.request import LlmRequest, read_request
 from router.wire.surface import Format, Kind, classify
 
 SELECTED_MODEL = "x-selected-model"
 PLAN = "x-vsr-plan"
 """Says which configuration decided, so that Envoy keeps to its backends while two are live during a reload."""
 
-LARGE_BODY = 256 * 1024
-"""Bodies from this many bytes on are decoded, read and edited on a thread: the event loop must not wait for one."""
 INFLATES = 64
 """How much smaller a compressed body counts as large: what it inflates to is not known beforehand."""
 
@@ -125,8 +116,7 @@ class Pipeline:
         self._generation = generation
         self._metrics = metrics
         self._clock = clock
-        self._draw = draw
-        self._affinity = Affinity(clock)
+        self._judge = Judge(metrics, clock, draw)
         self.ready = True
         """False while its models have not answered for the first time: what would be asked then is unknown, and a lone
         router is sent requests however unhealthy it says that it is. Nothing is decided meanwhile."""
@@ -276,11 +266,11 @@ class Pipeline:
         policy = generation.policies[recipe]
         settled = policy.foregone.get(wanted)
         if settled is None:
-            outcome = await self._judge(generation, policy, request, incoming.head, incoming.notes)
+            outcome = await self._judge.judge(generation, policy, request, incoming.head, incoming.notes)
             settled = settle(generation.plan, recipe, outcome, wanted)
         self._count(recipe, settled)
         if isinstance(settled, Contest):
-            ref = await self._pick(generation, policy, settled, request, incoming.head)
+            ref = await self._judge.pick(generation, policy, settled, request, incoming.head)
             return settled.target(generation.plan, ref)
         return settled
 
@@ -304,90 +294,6 @@ class Pipeline:
             headers = written.written(incoming.head.headers) | headers
             remove = (*written.delete, *remove)
         return Forward(model, headers, remove, changed, settled.told, _structs(settled, incoming.notes))
-
-    async def _pick(
-        self, generation: Generation, policy: Policy, contest: Contest, request: LlmRequest, head: Head
-    ) -> ModelRef:
-        """One of several candidates: the conversation's own, if it has one already."""
-        selector = contest.rule.selector
-        key = conversation(contest, head.headers, request) if selector.sticky else None
-        ref = self._affinity.of(key, contest.refs) if key is not None else None
-        if ref is None and selector.question is None:
-            ref = by_weight(contest, key, self._draw).ref
-        if ref is None:
-            stage = policy.selectors[contest.decision, request.format.api]
-            deadline = self._clock() + generation.signal_timeout_s
-            deployments = generation.plan.deployments
-            picked = await by_question(contest, request, generation.asker, stage, deployments, deadline=deadline)
-            ref = picked.ref
-            if picked.fallback is not None:
-                self._metrics.selector_fallback(policy.recipe.name, contest.decision, picked.fallback)()
-        if key is not None:
-            self._affinity.keep(key, ref.model)
-        return ref
-
-    async def _judge(
-        self, generation: Generation, policy: Policy, request: LlmRequest, head: Head, notes: Notes | None
-    ) -> Outcome:
-        """Compute and ask what the recipe reads, and decide."""
-        readings = await self._compute(generation, policy, request, head)
-        if policy.recipe.questions:
-            answers = await self._ask(generation, policy, request, readings, notes)
-            readings = {**readings, **read_all(policy.recipe.questions, answers)}
-        started = self._clock()
-        outcome = decide(policy.compiled, readings)
-        ended = self._clock()
-        self._metrics.evaluation_seconds.observe(ended - started)
-        for rule in outcome.matched_rules:
-            self._metrics.matched(policy.recipe.name, rule)()
-        if notes is not None:
-            notes.readings, notes.outcome = readings, outcome
-            notes.answered_at, notes.decided_at = started, ended
-        return outcome
-
-    async def _compute(
-        self, generation: Generation, policy: Policy, request: LlmRequest, head: Head
-    ) -> Mapping[str, Reading]:
-        """The readings of the rules that need no model."""
-        if policy.heuristics is None:
-            return {}
-        facts = RequestFacts(request, head.headers, trusted=generation.trusts_identity)
-        if sum(len(turn.text) for turn in request.turns) >= LARGE_BODY:
-            return await asyncio.to_thread(policy.heuristics.read, facts)
-        return policy.heuristics.read(facts)
-
-    async def _ask(
-        self,
-        generation: Generation,
-        policy: Policy,
-        request: LlmRequest,
-        computed: Mapping[str, Reading],
-        notes: Notes | None,
-    ) -> Mapping[str, Answer]:
-        """The answers of the request stage, by rule key."""
-        stage = policy.stage
-        deployments = generation.plan.deployments
-        texts = {
-            (deployment, state): routing_view(state_text(request, state), deployments[deployment].view)
-            for deployment, state in stage.states
-        }
-        started = self._clock()
-        deadline = started + generation.signal_timeout_s
-        unread: Mapping[str, Answer] = {}
-        opening = {rule.name: rule.opening for rule in policy.openings if rule.opening and opens(request, rule.state)}
-        if policy.needed is not None:
-            known = {rule.name: read(rule, opening[rule.name]) for rule in policy.openings if rule.name in opening}
-            stage, unread = policy.needed.given(texts, {**computed, **known})
-        asked = await generation.asker.ask(stage, texts, stage_deadline=deadline)
-        answers = {**unread, **asked.answers, **opening}
-        self._metrics.signal_seconds.observe(self._clock() - started)
-        for rule, answer in answers.items():
-            if isinstance(answer, Unknown):
-                deployment = generation.deployment_of[policy.recipe.name][rule]
-                self._metrics.unknown_answer(deployment, answer.reason)()
-        if notes is not None:
-            notes.texts, notes.answers, notes.calls, notes.asked_at = texts, answers, asked.calls, started
-        return answers
 
     # Errors.
 

@@ -27,7 +27,9 @@ ALLOWED = {
     "explaining": {"verdict", "acting", "deciding", "asking", "signals", "scan", "wire", "config"},
     "needed": {"deciding", "asking", "signals", "scan", "wire", "config"},
     "generation": {"needed", "acting", "deciding", "asking", "signals", "scan", "wire", "config"},
+    "judging": {"generation", "explaining", "acting", "deciding", "asking", "signals", "scan", "wire", "config"},
     "pipeline": {
+        "judging",
         "needed",
         "generation",
         "explaining",

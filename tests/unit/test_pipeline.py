@@ -9,8 +9,9 @@ import itertools
 import orjson
 import pytest
 
+from router.judging import LARGE_BODY
 from router.observe import Metrics
-from router.pipeline import LARGE_BODY, Pipeline
+from router.pipeline import Pipeline
 from router.questions import Answer, ChoiceAnswer, NoulAnswer, Unknown, UnknownReason
 from router.verdict import Fault, Forward, Handler, HeadVerdict
 from router.wire.http import Head, Reply
