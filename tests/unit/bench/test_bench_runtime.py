@@ -138,7 +138,6 @@ def test_a_device_only_where_there_is_one(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_the_picture_of_a_soak(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
     samples = [Sample(second, {"runtime": 250.0, "client": 40.0}) for second in range(60)]
     path = plot.draw(samples, tmp_path / "img" / "soak.png")
     assert path.read_bytes().startswith(b"\x89PNG")
