@@ -9,7 +9,8 @@ Source: `reference.md` 4.3 (context, conversation).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Final, Literal, NamedTuple
+from functools import partial
+from typing import Any, Final
 
 import msgspec
 import orjson
@@ -41,15 +42,6 @@ _RESERVES: Final = {
     Format.RESPONSES: ("max_output_tokens",),
     Format.MESSAGES: ("max_tokens",),
 }
-
-
-class _Unit(NamedTuple):
-    """A message, a call of a tool, or the result of one. `owed`: the client owes a result for the call."""
-
-    kind: Literal["message", "call", "result"]
-    role: str = ""
-    content: Any = None
-    owed: bool = True
 
 
 class Counts(msgspec.Struct, frozen=True):
@@ -92,107 +84,140 @@ class Counts(msgspec.Struct, frozen=True):
 def count(request: LlmRequest) -> Counts:
     """The counts of one request. Never raises for a request that was read."""
     document = request.document
-    units = list(_UNITS[request.format](document))
-    messages: dict[str, int] = {}
-    media: dict[str, int] = {}
-    images = text = structured = calls = owed = results = 0
-    for unit in units:
-        if unit.kind == "call":
-            calls += 1
-            owed += unit.owed
-            structured += _size(unit.content)
-            continue
-        role, content = unit.role, unit.content
-        messages[role] = messages.get(role, 0) + 1
-        results += unit.kind == "result"
-        if type(content) is str and content and role != "user":  # most messages
-            text += _bytes(content)
-            continue
-        for kind, size in _parts(content):
-            text += size
-            images += kind == "image"
-            if role == "user":
-                media[kind] = media.get(kind, 0) + 1
-    tools = [*_list(document.get("tools")), *_list(document.get("functions"))]
+    tally = _Tally()
+    _READERS[request.format](document, tally)
+    tools = _list(document.get("tools")), _list(document.get("functions"))
+    for offered in tools:
+        for tool in offered:
+            tally.structured += _size(tool)
     return Counts(
-        messages=messages,
-        media=media,
-        images=images,
-        tool_definitions=len(tools),
-        tool_calls=calls,
-        tool_results=results,
-        active_tool_loop=_is_active(units, owed, results),
-        text_bytes=text,
-        structured_bytes=structured + sum(_size(tool) for tool in tools) + _size(document.get("response_format")),
-        output_reserve=_reserve(document, _RESERVES[request.format]),
+        tally.messages,
+        tally.media,
+        tally.images,
+        len(tools[0]) + len(tools[1]),
+        tally.calls,
+        tally.results,
+        tally.last == "result" or tally.follows or tally.owed > tally.results,
+        tally.text,
+        tally.structured + _size(document.get("response_format")),
+        _reserve(document, _RESERVES[request.format]),
     )
 
 
-def _is_active(units: list[_Unit], owed: int, results: int) -> bool:
-    if not units:
-        return False
-    last_user = next((i for i in range(len(units) - 1, -1, -1) if units[i].role == "user"), -1)
-    follows = last_user > 0 and units[last_user - 1].kind == "result"
-    return units[-1].kind == "result" or follows or owed > results
+class _Tally:
+    """What has been counted so far. `last` is what came last, `follows` whether the last user turn came after a result.
+
+    Filled in by calls: every request with a rule about its length pays for it, so no record is made on the way.
+    """
+
+    __slots__ = ("calls", "follows", "images", "last", "media", "messages", "owed", "results", "structured", "text")
+
+    def __init__(self) -> None:
+        self.messages: dict[str, int] = {}
+        self.media: dict[str, int] = {}
+        self.images = self.calls = self.owed = self.results = self.text = self.structured = 0
+        self.last = ""
+        self.follows = False
+
+    def message(self, role: str, content: Any) -> None:
+        """A message of a role."""
+        messages = self.messages
+        messages[role] = messages[role] + 1 if role in messages else 1
+        user = role == "user"
+        if user:
+            self.follows = self.last == "result"
+        self.last = "message"
+        if type(content) is not str:
+            self._parts(content, user)
+        elif content:  # most messages
+            self.text += _bytes(content)
+            if user:
+                self.media["text"] = self.media.get("text", 0) + 1
+
+    def call(self, content: Any, *, owed: bool = True) -> None:
+        """A call of a tool. `owed`: the client owes a result for it."""
+        self.calls += 1
+        self.owed += owed
+        self.structured += _size(content)
+        self.last = "call"
+
+    def result(self, content: Any) -> None:
+        """The result of a call."""
+        self.message("tool", content)
+        self.results += 1
+        self.last = "result"
+
+    def _parts(self, content: Any, user: bool) -> None:
+        for kind, size in _parts(content):
+            self.text += size
+            self.images += kind == "image"
+            if user:
+                self.media[kind] = self.media.get(kind, 0) + 1
 
 
-def _chat(document: Mapping[str, Any]) -> Iterator[_Unit]:
+def _chat(document: Mapping[str, Any], tally: _Tally) -> None:
     for message in _objects(document.get("messages")):
-        role = str(message.get("role"))
+        role, content = message.get("role"), message.get("content")
         if role in {"tool", "function"}:
-            yield _Unit("result", "tool", message.get("content"))
+            tally.result(content)
             continue
-        yield _Unit("message", role, message.get("content"))
-        for call in _objects(message.get("tool_calls")):
-            yield _Unit("call", content=call)
-        if type(message.get("function_call")) is dict:
-            yield _Unit("call", content=message["function_call"])
+        tally.message(str(role), content)
+        if "tool_calls" in message:
+            for call in _objects(message["tool_calls"]):
+                tally.call(call)
+        if "function_call" in message and type(message["function_call"]) is dict:
+            tally.call(message["function_call"])
 
 
-def _messages(document: Mapping[str, Any]) -> Iterator[_Unit]:
+def _messages(document: Mapping[str, Any], tally: _Tally) -> None:
     if document.get("system"):
-        yield _Unit("message", "system", document["system"])
+        tally.message("system", document["system"])
     for message in _objects(document.get("messages")):
         role, content = str(message.get("role")), message.get("content")
-        if type(content) is not list:
-            yield _Unit("message", role, content)
-            continue
-        rest: list[Any] = []
-        apart: list[_Unit] = []
-        for block in content:
-            kind = block.get("type") if type(block) is dict else None
-            if type(kind) is str and kind.endswith("tool_use"):
-                apart.append(_Unit("call", content=block.get("input")))
-            elif type(kind) is str and kind.endswith("tool_result"):
-                apart.append(_Unit("result", "tool", block.get("content")))
-            else:
-                rest.append(block)
-        said = [_Unit("message", role, rest)] if rest or not apart else []
-        # The words of an assistant come before its calls, those of a user after the results that it hands in.
-        yield from [*said, *apart] if role == "assistant" else [*apart, *said]
+        if type(content) is list:
+            _blocks(role, content, tally)
+        else:
+            tally.message(role, content)
 
 
-def _responses(document: Mapping[str, Any]) -> Iterator[_Unit]:
+def _blocks(role: str, content: list[Any], tally: _Tally) -> None:
+    rest: list[Any] = []
+    apart: list[Callable[[], None]] = []
+    for block in content:
+        kind = block.get("type") if type(block) is dict else None
+        if type(kind) is str and kind.endswith("tool_use"):
+            apart.append(partial(tally.call, block.get("input")))
+        elif type(kind) is str and kind.endswith("tool_result"):
+            apart.append(partial(tally.result, block.get("content")))
+        else:
+            rest.append(block)
+    said: list[Callable[[], None]] = [partial(tally.message, role, rest)] if rest or not apart else []
+    # The words of an assistant come before its calls, those of a user after the results that it hands in.
+    for add in [*said, *apart] if role == "assistant" else [*apart, *said]:
+        add()
+
+
+def _responses(document: Mapping[str, Any], tally: _Tally) -> None:
     if document.get("instructions"):
-        yield _Unit("message", "system", document["instructions"])
+        tally.message("system", document["instructions"])
     items = document.get("input")
     if type(items) is str:
-        yield _Unit("message", "user", items)
+        tally.message("user", items)
     for item in _objects(items):
         kind = item.get("type")
         if type(kind) is not str or kind == "message":
             if "role" in item:
-                yield _Unit("message", str(item["role"]), item.get("content"))
+                tally.message(str(item["role"]), item.get("content"))
         elif kind.endswith("_call"):
             written = item.get("arguments", item.get("input", item.get("action")))
-            yield _Unit("call", content=written, owed=kind in _CLIENT_CALLS)
+            tally.call(written, owed=kind in _CLIENT_CALLS)
         elif kind.endswith("_output"):
-            yield _Unit("result", "tool", item.get("output"))
+            tally.result(item.get("output"))
         elif "role" in item or "content" in item or "text" in item:
-            yield _Unit("message", str(item.get("role", "user")), item.get("content", item.get("text")))
+            tally.message(str(item.get("role", "user")), item.get("content", item.get("text")))
 
 
-_UNITS: Final[Mapping[Format, Callable[[Mapping[str, Any]], Iterator[_Unit]]]] = {
+_READERS: Final[Mapping[Format, Callable[[Mapping[str, Any], _Tally], None]]] = {
     Format.CHAT: _chat,
     Format.MESSAGES: _messages,
     Format.RESPONSES: _responses,
@@ -244,5 +269,5 @@ def _list(value: Any) -> list[Any]:
     return value if type(value) is list else []
 
 
-def _objects(value: Any) -> Iterator[Object]:
-    return (item for item in _list(value) if type(item) is dict)
+def _objects(value: Any) -> list[Object]:
+    return [item for item in _list(value) if type(item) is dict]
