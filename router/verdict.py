@@ -31,12 +31,32 @@ class Fault(StrEnum):
     DEADLINE = "deadline"
 
 
+class AnswerWatch(Protocol):
+    """Looks on while a forwarded request is answered. Calls come in this order, from the event loop, and must be quick.
+
+    The stream then stays open for as long as the answer, and Envoy has to be configured to tell of answers.
+    """
+
+    def sent(self) -> None:
+        """The request is on its way to the backend."""
+
+    def headers(self, status: int, headers: Mapping[str, str]) -> bool:
+        """The answer begins. Names are lower case; only few come. Returns whether its body is wanted, too."""
+
+    def body(self, piece: bytes, *, last: bool) -> None:
+        """A piece of the body, in its content encoding, on its way to the client."""
+
+    def over(self) -> None:
+        """Nothing more will be told. Always called, once, also when neither headers nor the end of a body came."""
+
+
 class Forward(msgspec.Struct, frozen=True):
     """Send the request to the backend of `model`.
 
     `set_headers` overwrite whatever the client sent; `body` is None when the original bytes go on untouched.
     `metadata` reaches Envoy as dynamic metadata, from which it writes the `x-vsr-*` headers of the client's answer.
-    `structs` reach it as dynamic metadata of other namespaces, for filters and logs behind the router.
+    `structs` reach it as dynamic metadata of other namespaces, for filters and logs behind the router. `watch` looks on
+    while it is answered; without one the stream ends here.
     """
 
     model: str
@@ -45,6 +65,7 @@ class Forward(msgspec.Struct, frozen=True):
     body: bytes | None = None
     metadata: Mapping[str, str] = {}
     structs: Mapping[str, Mapping[str, Any]] = {}
+    watch: AnswerWatch | None = None
 
 
 class Handler(Protocol):

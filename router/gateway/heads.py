@@ -57,3 +57,10 @@ def _text(raw: bytes) -> str:
         return raw.decode()
     except UnicodeDecodeError:
         return raw.decode("latin-1")
+
+
+def read_answer_head(headers: HeaderMap) -> tuple[int, dict[str, str]]:
+    """Status and headers of an answer; 0 where none is told."""
+    values = {header.key.lower(): _text(header.raw_value) or header.value for header in headers.headers}
+    status = values.pop(":status", "")
+    return int(status) if status.isascii() and status.isdigit() else 0, values

@@ -2,7 +2,7 @@
 
 The transport feeds messages and carries out the commands that come back:
 
-    feed(bytes) | decided(verdict) | failed(fault) | ended()  ->  Send | Decide | Finish
+    feed(bytes) | decided(verdict) | failed(fault) | ended() | release()  ->  Send | Decide | Finish
 
 Three rules hold whatever arrives, and the property tests drive exactly these:
 
@@ -37,7 +37,7 @@ class StreamMachine:
     ) -> None:
         self._started = False
         self._request = RequestPhase(handler, options, report)
-        self._response = ResponsePhase(options.response_body_mode)
+        self._response = ResponsePhase(options.response_body_mode, override=options.allow_mode_override, report=report)
 
     @property
     def ignored(self) -> int:
@@ -83,6 +83,17 @@ class StreamMachine:
             return self._end(Status.OK, "")
         return self._end(Status.ABORTED, "the stream ended before a decision")
 
+    def release(self) -> Iterable[Command]:
+        """Watch no answer any longer, now or once the request is decided: the process wants to end."""
+        self._request.unwatched = True
+        return self._end(Status.OK, "") if self._request.watch is not None else ()
+
+    def over(self) -> None:
+        """The stream has ended, however: to be called once, after everything else."""
+        watch, self._request.watch = self._request.watch, None
+        if watch is not None:
+            self._response.over(watch)
+
     def _start(self, message: ProcessingRequest) -> None:
         self._started = True
         if message.HasField("protocol_config"):
@@ -97,7 +108,9 @@ _PHASES: dict[str, Callable[[StreamMachine, ProcessingRequest], Iterable[Command
     "request_headers": lambda machine, message: machine._request.headers(message.request_headers),
     "request_body": lambda machine, message: machine._request.body(message.request_body),
     "request_trailers": lambda machine, message: machine._request.trailers(),
-    "response_headers": lambda machine, message: machine._response.headers(),
-    "response_body": lambda machine, message: machine._response.body(message.response_body),
+    "response_headers": lambda machine, message: machine._response.headers(
+        message.response_headers, machine._request.watch
+    ),
+    "response_body": lambda machine, message: machine._response.body(message.response_body, machine._request.watch),
     "response_trailers": lambda machine, message: machine._response.trailers(),
 }

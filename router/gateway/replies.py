@@ -38,6 +38,10 @@ REQUEST_HEADERS = ProcessingResponse(request_headers=HeadersResponse()).Serializ
 REQUEST_BODY = ProcessingResponse(request_body=BodyResponse()).SerializeToString()
 REQUEST_TRAILERS = ProcessingResponse(request_trailers=TrailersResponse()).SerializeToString()
 RESPONSE_HEADERS = ProcessingResponse(response_headers=HeadersResponse()).SerializeToString()
+RESPONSE_HEADERS_THEN_BODY = ProcessingResponse(
+    response_headers=HeadersResponse(), mode_override=ProcessingMode(response_body_mode=ProcessingMode.STREAMED)
+).SerializeToString()
+"""The body is to be shown piece by piece: an answer that streams goes on streaming."""
 RESPONSE_BODY = ProcessingResponse(response_body=BodyResponse()).SerializeToString()
 RESPONSE_TRAILERS = ProcessingResponse(response_trailers=TrailersResponse()).SerializeToString()
 

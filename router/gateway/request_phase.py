@@ -13,7 +13,7 @@ from router.gateway.heads import read_head
 from router.gateway.options import MachineOptions
 from router.gateway.proto.ext_proc_pb2 import HttpBody, HttpHeaders, ProcessingMode, ProtocolConfiguration
 from router.gateway.replies import Changes, Direction
-from router.verdict import Fault, Forward, Handler, HeadVerdict
+from router.verdict import AnswerWatch, Fault, Forward, Handler, HeadVerdict
 from router.wire.http import Head, Reply
 
 _NONE = ProcessingMode.NONE
@@ -62,6 +62,8 @@ class RequestPhase:
         "_trailers_answered",
         "_trailers_pending",
         "ignored",
+        "unwatched",
+        "watch",
     )
 
     def __init__(self, handler: Handler, options: MachineOptions, report: Callable[[Exception], None] | None) -> None:
@@ -82,6 +84,10 @@ class RequestPhase:
         self._trailers_answered = False
         self.ignored = 0
         """Repeated messages that were ignored."""
+        self.watch: AnswerWatch | None = None
+        """Who looks on while the request is answered, once it is on its way."""
+        self.unwatched = False
+        """Whether the stream ends with the verdict whoever wants to look on."""
 
     @property
     def new(self) -> bool:
@@ -265,6 +271,9 @@ class RequestPhase:
         self._state = _State.SETTLED
         self._headers_pending = False
         self._body = b""
+        if verdict.watch is not None and not self.unwatched:
+            verdict.watch.sent()
+            self.watch = verdict.watch
         if self._trailers_pending:
             self._trailers_answered = True
             commands = chain(commands, (Send(replies.REQUEST_TRAILERS),))
@@ -301,6 +310,8 @@ class RequestPhase:
     def _may_finish(self) -> bool:
         # Envoy gives a full duplex body away to its processor: of an answer that is on its way to a stream that ends,
         # nothing would reach the client.
+        if self.watch is not None:
+            return False
         return self._options.finish_after_verdict and self._response_body_mode != _DUPLEX
 
     def _repeated(self, phase: str) -> Iterable[Command]:

@@ -122,6 +122,7 @@ class Server(ABC):
     def over(self, machine: StreamMachine) -> None:
         """A stream has ended, however."""
         self._count(-1)
+        machine.over()
         if machine.ignored:
             log.debug("ignored repeated messages", extra={"count": machine.ignored})
 

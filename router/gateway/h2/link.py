@@ -127,6 +127,13 @@ class Link(asyncio.Protocol):
         self.connection.leave()
         self.flush()
 
+    def release(self) -> None:
+        """End the streams that only wait for an answer to be watched."""
+        for stream in self.connection.streams:
+            if stream.owner is not None:
+                stream.owner.release()
+        self.flush()
+
     def expire(self, after_s: float) -> None:
         """Leave after some time."""
         self._expiry = self._loop.call_later(after_s, self.leave)

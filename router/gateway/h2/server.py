@@ -86,6 +86,7 @@ class FastServer(Server):
         self._close_listener()
         for link in tuple(self._links):
             link.leave()
+            link.release()
         await self._quiet_within(grace_s)
         await self.stop()
 

@@ -29,6 +29,9 @@ class Owner(Protocol):
     def fail(self, status: int, detail: str) -> None:
         """End the stream with an error, whatever is going on."""
 
+    def release(self) -> None:
+        """End the stream if it is open only to watch an answer."""
+
 
 class Stream:
     """State of one stream. The connection alone changes it, but for `owner` and `hold`."""

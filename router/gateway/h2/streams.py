@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Coroutine, Iterator
+from itertools import chain
 from typing import Any, Final, Protocol
 
 from google.protobuf.message import DecodeError
@@ -91,6 +92,14 @@ class ProcessStream:
         if not self._done:
             self._line.connection.abort(self._stream, status, detail)
             self._close()
+
+    def release(self) -> None:
+        """Wait for no answer of a backend: the server wants to stop."""
+        commands = iter(self._machine.release())
+        if self._rest is not None:
+            self._rest = chain(self._rest, commands)
+        elif self._task is None and not self._done:
+            self._run(commands)
 
     def _take(self, data: bytes | None) -> None:
         try:
@@ -213,6 +222,9 @@ class HealthStream:
 
     def writable(self) -> None:
         """Nothing waits here."""
+
+    def release(self) -> None:
+        """Nothing is watched here."""
 
     def reset(self) -> None:
         """Nobody listens any more."""
