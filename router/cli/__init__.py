@@ -11,9 +11,9 @@ import sys
 from collections.abc import Sequence
 
 from router import __version__
-from router.cli import config, envoy, explain, model, replay, runtime, serve, validate
+from router.cli import config, envoy, explain, model, probe, replay, runtime, serve, validate
 
-_VERBS = (serve, validate, explain, replay, config, envoy, model, runtime)
+_VERBS = (serve, validate, explain, probe, replay, config, envoy, model, runtime)
 
 
 def parser() -> argparse.ArgumentParser:

@@ -47,14 +47,14 @@ def run(arguments: argparse.Namespace) -> int:
         return 1
     try:
         posed = pose(_read(arguments.request))
-        with _quiet():
+        with quiet():
             explained = asyncio.run(
                 explain_offline(
                     source.plan,
                     posed,
                     environ=os.environ,
                     ready_within_s=arguments.ready_within_s,
-                    starting=_say_starting,
+                    starting=say_starting,
                 )
             )
     except OSError as error:
@@ -88,7 +88,7 @@ def _show(explained: Offline, arguments: argparse.Namespace) -> int:
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Without the router's logs: what matters of them is said in words of this verb."""
     logger, nobody = logging.getLogger("pointsman"), logging.NullHandler()
     before, logger.propagate = logger.propagate, False
@@ -104,7 +104,8 @@ def _read(path: Path) -> bytes:
     return sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
 
 
-def _say_starting(name: str) -> None:
+def say_starting(name: str) -> None:
+    """Tell a person who waits at a terminal what takes the time."""
     if sys.stderr.isatty():
         sys.stderr.write(f"starting decision model {name!r}\n")
 

@@ -1,4 +1,4 @@
-"""One request decided without a router: the models that it needs are started for it, and ended again.
+"""Requests decided without a router: the models that they need are started for them, and ended again.
 
 A model that does not start, or does not answer in time, leaves its questions unknown, as it would in a router.
 """
@@ -6,9 +6,10 @@ A model that does not start, or does not answer in time, leaves its questions un
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from pathlib import Path
 
 from router.asking.errors import SupervisionError
@@ -21,6 +22,7 @@ from router.config.plan import Plan
 from router.explaining.explanation import Explanation, explain
 from router.explaining.notes import Notes
 from router.explaining.posed import Posed, text_of
+from router.generation import Generation
 from router.observe import Metrics
 from router.pipeline import Pipeline
 from router.serving.prepare import asked_deployments, connect
@@ -68,15 +70,12 @@ async def explain_offline(
 
     `starting` is told of each model that is started here; loading them may take `ready_within_s` in all.
     """
-    with tempfile.TemporaryDirectory(prefix="pointsman-") as name:
-        folder = Path(name)
-        plan, silent = _without_keyless(_only_needed(plan, posed), folder, environ)
-        async with Fleet(folder, environ=environ, command=_quietly) as fleet:
-            generation = await connect(plan, fleet, _Unheard())
-            silent |= await _loaded(generation.connections, ready_within_s, starting)
-            notes = Notes()
-            pipeline = Pipeline(generation, Metrics())
-            reply = await pipeline.decided(posed.head, posed.body, generation, notes)
+    plan = only_needed(plan, [posed])
+    async with rehearsing(plan, environ=environ, ready_within_s=ready_within_s, starting=starting) as found:
+        generation, silent = found
+        notes = Notes()
+        pipeline = Pipeline(generation, Metrics())
+        reply = await pipeline.decided(posed.head, posed.body, generation, notes)
     plan = generation.plan
     if notes.request is None:
         return Offline(plan, None, reply, silent)
@@ -85,18 +84,35 @@ async def explain_offline(
     return Offline(plan, explanation, reply, silent, text_of(posed, notes.request))
 
 
-def _only_needed(plan: Plan, posed: Posed) -> Plan:
-    """The plan with no entrypoint but the one that this request comes in by, so that no other's models are started."""
-    surface = classify(posed.head)
-    if surface.format is None:
-        return plan
-    try:
-        model = read_request(surface.format, posed.body).model
-    except WireError:
-        return dataclasses.replace(plan, entrypoints={}, default_entrypoint=None)
-    entrypoints = {name: recipe for name, recipe in plan.entrypoints.items() if name == model}
+@contextlib.asynccontextmanager
+async def rehearsing(
+    plan: Plan, *, environ: Mapping[str, str], ready_within_s: float, starting: Callable[[str], None]
+) -> AsyncIterator[tuple[Generation, dict[str, str]]]:
+    """A generation that can decide, until the end of the block, and the models that cannot be asked with the reason.
+
+    Raises NotServable for questions that a model does not answer.
+    """
+    with tempfile.TemporaryDirectory(prefix="pointsman-") as name:
+        folder = Path(name)
+        plan, silent = _without_keyless(plan, folder, environ)
+        async with Fleet(folder, environ=environ, command=_quietly) as fleet:
+            generation = await connect(plan, fleet, _Unheard())
+            silent |= await _loaded(generation.connections, ready_within_s, starting)
+            yield generation, silent
+
+
+def only_needed(plan: Plan, posed: Iterable[Posed]) -> Plan:
+    """The plan with no entrypoints but those that these requests come in by, so that no other's models are started."""
+    models = set[str | None]()
+    for one in posed:
+        surface = classify(one.head)
+        if surface.format is None:
+            return plan
+        with contextlib.suppress(WireError):  # one that cannot be read reaches no recipe
+            models.add(read_request(surface.format, one.body).model)
+    entrypoints = {name: recipe for name, recipe in plan.entrypoints.items() if name in models}
     return dataclasses.replace(
-        plan, entrypoints=entrypoints, default_entrypoint=None if model is not None else plan.default_entrypoint
+        plan, entrypoints=entrypoints, default_entrypoint=plan.default_entrypoint if None in models else None
     )
 
 
