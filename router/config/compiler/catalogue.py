@@ -17,14 +17,11 @@ from router.config.compiler.endpoints import (
 from router.config.model import globals as dialect
 from router.config.plan import Deployment, RoutingView
 from router.config.problems import Path
+from router.config.sizes import view_for
 from router.questions import Capabilities
 
 BUILTIN = "builtin"
 CATALOGUE: Path = ("global", "model_catalog")
-_BYTES_PER_TOKEN = 4
-_VIEW_TOKENS = 8192
-_REMOTE_VIEW_TOKENS = 4096
-_TOKENS_FOR_THE_QUESTION = 1024
 
 
 class Catalogue:
@@ -128,7 +125,7 @@ class Catalogue:
             served_name=deployment.model or name,
             device="auto",
             timeout_ms=deployment.timeout_ms,
-            view=_view(deployment.routing_view, None, _REMOTE_VIEW_TOKENS),
+            view=_view(deployment.routing_view, None, remote=True),
             capabilities=written_capabilities(deployment),
             dialect=dialect_of(endpoints[0]),
             replicas=tuple(endpoints[1:]),
@@ -155,14 +152,7 @@ class Catalogue:
             return None, False
 
 
-def _view(
-    view: dialect.RoutingView | None, capabilities: Capabilities | None, tokens: int = _VIEW_TOKENS
-) -> RoutingView:
-    """The routing view in bytes: four a token, and never more than the model reads at one byte a token."""
+def _view(view: dialect.RoutingView | None, capabilities: Capabilities | None, *, remote: bool = False) -> RoutingView:
     view = view or dialect.RoutingView.model_validate({})
-    max_bytes = _BYTES_PER_TOKEN * (tokens if view.max_tokens is None else view.max_tokens)
     readable = capabilities.readable_tokens if capabilities else None
-    if readable is not None:
-        # A model so short that the room for the question would eat everything gives half of itself to the text.
-        max_bytes = min(max_bytes, max(readable - _TOKENS_FOR_THE_QUESTION, readable // 2))
-    return RoutingView(max_bytes, view.head_share)
+    return view_for(view.max_tokens, view.head_share, readable, remote=remote)

@@ -8,7 +8,8 @@ import time
 import pytest
 
 from router.config.plan import RoutingView
-from router.scan.view import routing_view, view_for
+from router.config.sizes import view_for
+from router.scan.view import routing_view
 
 MARKER = re.compile(r"\n\[\.\.\. (\d+) tokens omitted \.\.\.\]\n")
 
@@ -50,13 +51,6 @@ def test_the_documents_number() -> None:
     assert view == RoutingView(31_744, 0.25)
     assert len(routing_view("x" * 200_000, view).encode()) <= 31_744
     assert "[... 42072 tokens omitted ...]" in routing_view("x" * 200_000, view)
-
-
-def test_views_follow_the_configuration_and_the_model() -> None:
-    assert view_for(4096, 0.25, None).max_bytes == 16_384
-    assert view_for(256, 0.5, 8192) == RoutingView(1024, 0.5)
-    assert view_for(8192, 0.25, 2048).max_bytes == 1024
-    assert view_for(8192, 0.25, 512).max_bytes == 256
 
 
 def test_code_points_and_clusters_stay_whole() -> None:
