@@ -21,14 +21,14 @@ from router.signals.reading import Reading, read
 from router.wire.request import state_text
 
 _WHOLE: Final = frozenset({"context", "conversation", "input_modality"})
-_ELSEWHERE: Final = frozenset({"metadata", "authz"})
+_ELSEWHERE: Final = {"metadata": "metadata", "authz": "headers"}
 
 
 @dataclass(frozen=True, slots=True)
 class RuleFact:
     """One rule, and what came of it. Rules that ask no model have neither `deployment`, `type` nor `answer`.
 
-    `question` is its id in `question_id`'s sense; `part` what it is about: a state, or `request` or `headers`.
+    `question` is its id in `question_id`'s sense; `part` what it is about: a state, `request`, `metadata` or `headers`.
     `part_bytes` is the length of that part (0 where it is not the request's text) and `read_bytes` how much of it was
     read, both in UTF-8. `effective` is the rule's result after partitions, which may let another rule match in its
     stead. `seconds` is the time of the call that its deployment was made for this request, None when none was: then a
@@ -116,7 +116,7 @@ def rule_facts(plan: Plan, compiled: CompiledRecipe, notes: Notes) -> tuple[Rule
 
 def _computed(rule: HeuristicRule, notes: Notes, user_bytes: int) -> RuleFact:
     reading = notes.readings.get(rule.name) or Reading(None, None, reason=UnknownReason.NOT_ASKED)
-    part = "request" if rule.family in _WHOLE else "headers" if rule.family in _ELSEWHERE else "user"
+    part = "request" if rule.family in _WHOLE else _ELSEWHERE.get(rule.family, "user")
     length = user_bytes if part == "user" else 0
     return RuleFact(
         name=written_name(rule.name),
