@@ -44,10 +44,19 @@ class RequestFacts:
         self._trusted = trusted
 
     @lazy
+    def written(self) -> str:
+        """The user's own words of the current turn as they came."""
+        return state_text(self._request, StateKind.USER)
+
+    @lazy
+    def raw(self) -> bytes:
+        """`written` in UTF-8. A lone half of a surrogate pair, which has no UTF-8 form, becomes a question mark."""
+        return self.written.encode("utf-8", "replace")
+
+    @lazy
     def text(self) -> str:
-        """The user's own words of the current turn, composed (NFC), so that one word has one spelling."""
-        text = state_text(self._request, StateKind.USER)
-        return text if text.isascii() else unicodedata.normalize("NFC", text)
+        """`written` composed (NFC), so that one word has one spelling."""
+        return self.written if self.written.isascii() else unicodedata.normalize("NFC", self.written)
 
     @lazy
     def spaced(self) -> str:
@@ -61,8 +70,12 @@ class RequestFacts:
 
     @lazy
     def encoded(self) -> bytes:
-        """`text` in UTF-8. A lone half of a surrogate pair, which has no UTF-8 form, becomes a question mark."""
+        """`text` in UTF-8, as `raw`."""
         return self.text.encode("utf-8", "replace")
+
+    def is_composed(self) -> None:
+        """Say that `written` is composed as it came: whoever has looked at its characters spares another look."""
+        self.__dict__["text"], self.__dict__["encoded"] = self.written, self.raw
 
     @lazy
     def counts(self) -> Counts:

@@ -1,41 +1,28 @@
 """The rules of a recipe that the router computes by itself, compiled once and read together.
 
-`compile_heuristics` turns each rule into a small function; words and expressions of all rules go into two shared
-automata, so that a text is read once by each, whatever the number of rules. A family that no rule uses costs nothing.
+Words and expressions of all rules are found together, so that a text is read once whatever the number of rules. What a
+rule says when nothing of its own is in the text is known beforehand: only rules that something was found for are looked
+at, and a request in which nothing is found pays for one pass over its text. A family that no rule uses costs nothing.
 
 Source: `reference.md` 4.3.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
-from typing import Final
+from collections.abc import Callable, Collection, Sequence
+from typing import Final, NamedTuple
 
 from router.config.expressions import compile_pattern
-from router.config.heuristics import (
-    AuthzRule,
-    ContextRule,
-    ConversationRule,
-    EventRule,
-    HeuristicRule,
-    InputModalityRule,
-    KeywordRule,
-    LanguageRule,
-    MetadataRule,
-    StructureRule,
-)
-from router.questions import UnknownReason
+from router.config.heuristics import EventRule, HeuristicRule, KeywordRule, StructureRule
 from router.signals import similar
 from router.signals.facts import RequestFacts
 from router.signals.folding import fold
-from router.signals.languages import Language, identifier, language_of
-from router.signals.lazy import lazy
-from router.signals.literals import Found, Literals
+from router.signals.literals import Literals
 from router.signals.patterns import Patterns
 from router.signals.reading import Reading
 from router.signals.scripts import units
-from router.wire.counting import Counts
+from router.signals.seen import Empty, Seen
+from router.signals.wordless import Evaluate, plain, wordless
 
 URGENT: Final = (
     *("urgent", "urgently", "immediate", "immediately", "asap", "deadline"),
@@ -46,52 +33,67 @@ URGENT: Final = (
 _REGEX_CHARACTERS: Final = frozenset("\\.^$*+?{}[]|()")
 
 
-class Seen:
-    """One request as compiled rules read it: its facts, and what the shared automata found."""
+class _Compiled(NamedTuple):
+    """One rule: how it is evaluated, and the literals and expressions without which it says what it always says.
 
-    def __init__(self, facts: RequestFacts, literals: Literals, patterns: Patterns) -> None:
-        self.facts = facts
-        self._literals = literals
-        self._patterns = patterns
+    A rule without any is evaluated for every request.
+    """
 
-    @lazy
-    def words(self) -> Found:
-        """Literals of all rules."""
-        return self._literals.find(self.facts)
-
-    @lazy
-    def expressions(self) -> frozenset[int]:
-        """Regular expressions of all rules."""
-        return self._patterns.find(self.facts.encoded)
-
-    @lazy
-    def language(self) -> Language | None:
-        """The language of the current turn."""
-        return language_of(self.facts.text)
-
-
-Evaluate = Callable[[Seen], Reading]
+    evaluate: Evaluate
+    words: Collection[int] = ()
+    expressions: Collection[int] = ()
 
 
 class Heuristics:
     """The compiled rules of one recipe. Immutable, and shared by all requests."""
 
-    __slots__ = ("_literals", "_patterns", "_rules")
+    __slots__ = ("_always", "_idle", "_literals", "_of_expression", "_of_literal", "_patterns")
 
     def __init__(self, rules: Sequence[HeuristicRule]) -> None:
         """Raises `config.expressions.BadPattern` and ValueError for what the loader refuses first."""
         self._literals = Literals()
         self._patterns = Patterns()
-        self._rules = tuple((rule.name, self._compile(rule)) for rule in rules)
+        self._always: list[tuple[str, Evaluate]] = []
+        self._of_literal: dict[int, dict[str, Evaluate]] = {}
+        self._of_expression: dict[int, dict[str, Evaluate]] = {}
+        self._idle: dict[str, Reading] = {}
+        empty = Empty()
+        for rule in rules:
+            evaluate, words, expressions = self._compile(rule)
+            for number in words:
+                self._of_literal.setdefault(number, {})[rule.name] = evaluate
+            for number in expressions:
+                self._of_expression.setdefault(number, {})[rule.name] = evaluate
+            if words or expressions:
+                self._idle[rule.name] = evaluate(empty)
+            else:
+                self._idle[rule.name] = plain(False, 0.0)
+                self._always.append((rule.name, evaluate))
         self._literals.compile()
-        self._patterns.compile()
+        self._patterns.compile(self._literals.loosely)
 
     def read(self, facts: RequestFacts) -> dict[str, Reading]:
         """The readings by rule key. Linear in the request's length; never raises."""
         seen = Seen(facts, self._literals, self._patterns)
-        return {name: evaluate(seen) for name, evaluate in self._rules}
+        readings = self._idle.copy()
+        words, expressions = seen.hits
+        if words or expressions:
+            for name, evaluate in self._touched(seen).items():
+                readings[name] = evaluate(seen)
+        for name, evaluate in self._always:
+            readings[name] = evaluate(seen)
+        return readings
 
-    def _compile(self, rule: HeuristicRule) -> Evaluate:
+    def _touched(self, seen: Seen) -> dict[str, Evaluate]:
+        """The rules for which something was found."""
+        touched: dict[str, Evaluate] = {}
+        for literal in seen.words.counts:
+            touched |= self._of_literal[literal]
+        for expression in seen.hits.expressions:
+            touched |= self._of_expression[expression]
+        return touched
+
+    def _compile(self, rule: HeuristicRule) -> _Compiled:
         match rule:
             case KeywordRule():
                 return self._keyword(rule)
@@ -100,11 +102,9 @@ class Heuristics:
             case EventRule():
                 return self._event(rule)
             case _:
-                return _without_words(rule)
+                return _Compiled(wordless(rule))
 
-    # Rules that read words.
-
-    def _keyword(self, rule: KeywordRule) -> Evaluate:
+    def _keyword(self, rule: KeywordRule) -> _Compiled:
         if rule.method in {"exact", "regex"}:
             return self._spelled(rule)
         keywords = rule.keywords if rule.case_sensitive else tuple(fold(keyword) for keyword in rule.keywords)
@@ -119,59 +119,63 @@ class Heuristics:
             hits = sum(value > 0.0 and value >= threshold for value in scores)
             return _combined(rule, hits)
 
-        return evaluate
+        return _Compiled(evaluate)
 
-    def _spelled(self, rule: KeywordRule) -> Evaluate:
+    def _spelled(self, rule: KeywordRule) -> _Compiled:
         cased = rule.case_sensitive
-        plain = [k for k in rule.keywords if rule.method == "exact" or _REGEX_CHARACTERS.isdisjoint(k)]
-        words = {self._literals.add(keyword, case_sensitive=cased) for keyword in plain}
-        others = {self._patterns.add(k, case_sensitive=cased) for k in rule.keywords if k not in plain}
+        literal = [k for k in rule.keywords if rule.method == "exact" or _REGEX_CHARACTERS.isdisjoint(k)]
+        words = {self._literals.add(keyword, case_sensitive=cased) for keyword in literal}
+        others = {self._patterns.add(k, case_sensitive=cased) for k in rule.keywords if k not in literal}
 
         def evaluate(seen: Seen) -> Reading:
-            found = seen.words.counts if words else None
-            hits = len(found.keys() & words) if found else 0
+            hits = len(seen.words.counts.keys() & words) if words else 0
             if others:
-                hits += len(others & seen.expressions)
+                hits += len(others & seen.hits.expressions)
             return _combined(rule, hits, of=len(words) + len(others))
 
-        return evaluate
+        return _Compiled(evaluate, words, others)
 
-    def _structure(self, rule: StructureRule) -> Evaluate:
-        value = self._structure_value(rule)
+    def _structure(self, rule: StructureRule) -> _Compiled:
+        count, words, expressions = self._structure_count(rule)
         predicate = rule.predicate
+
+        def value(seen: Seen) -> float:
+            number = count(seen)
+            if rule.feature == "density":
+                return min(number / (units(seen.facts.text) or 1), 1.0) if number else 0.0
+            return number if rule.feature == "count" else float(number > 0)
 
         def evaluate(seen: Seen) -> Reading:
             number = value(seen)
-            return _reading(number > 0 if predicate is None else predicate.holds(number), number)
+            return plain(number > 0 if predicate is None else predicate.holds(number), number)
 
-        return evaluate
+        return _Compiled(evaluate, words, expressions)
 
-    def _structure_value(self, rule: StructureRule) -> Callable[[Seen], float]:
-        count = self._structure_count(rule)
-        if rule.feature == "count":
-            return count
-        if rule.feature == "density":
-            return lambda seen: min(count(seen) / (units(seen.facts.text) or 1), 1.0)
-        return lambda seen: 1.0 if count(seen) else 0.0
-
-    def _structure_count(self, rule: StructureRule) -> Callable[[Seen], float]:
+    def _structure_count(self, rule: StructureRule) -> tuple[Callable[[Seen], float], Collection[int], Collection[int]]:
         cased = rule.case_sensitive
         if rule.source == "text_bytes":
-            return lambda seen: float(len(seen.facts.encoded))
+            return lambda seen: float(len(seen.facts.encoded)), (), ()
         if rule.source == "regex":
             pattern = rule.pattern or ""
+            number = self._patterns.add(pattern, case_sensitive=cased)
             if rule.feature == "exists":
-                number = self._patterns.add(pattern, case_sensitive=cased)
-                return lambda seen: float(number in seen.expressions)
+                return lambda seen: float(number in seen.hits.expressions), (), (number,)
             expression = compile_pattern(pattern, case_sensitive=cased)
-            return lambda seen: float(sum(1 for _ in expression.finditer(seen.facts.encoded)))
+
+            def occurrences(seen: Seen) -> float:
+                if number not in seen.hits.expressions:
+                    return 0.0
+                return float(sum(1 for _ in expression.finditer(seen.facts.encoded)))
+
+            return occurrences, (), (number,)
         if rule.source == "sequence":
             sequences = {self._literals.add_sequence(one, case_sensitive=cased) for one in rule.sequences}
-            return lambda seen: float(len(sequences & seen.words.sequences))
+            words = {number for sequence in sequences for number in self._literals.of_sequence(sequence)}
+            return lambda seen: float(len(sequences & seen.words.sequences)), words, ()
         words = {self._literals.add(keyword, case_sensitive=cased) for keyword in rule.keywords}
-        return lambda seen: float(sum(seen.words.counts.get(word, 0) for word in words))
+        return lambda seen: float(sum(seen.words.counts.get(word, 0) for word in words)), words, ()
 
-    def _event(self, rule: EventRule) -> Evaluate:
+    def _event(self, rule: EventRule) -> _Compiled:
         groups = [rule.event_types, rule.severities, rule.action_codes, URGENT if rule.temporal else ()]
         numbered = [{self._literals.add(word, case_sensitive=False) for word in group} for group in groups if group]
 
@@ -179,33 +183,10 @@ class Heuristics:
             found = seen.words.counts.keys()
             hits = sum(0 if found.isdisjoint(words) else 1 for words in numbered)
             if not hits:
-                return _reading(False, 0.0)
-            return _reading(True, float(hits), 0.5 + 0.5 * hits / len(numbered))
+                return plain(False, 0.0)
+            return plain(True, float(hits), 0.5 + 0.5 * hits / len(numbered))
 
-        return evaluate
-
-
-_Wordless = LanguageRule | ContextRule | ConversationRule | MetadataRule | AuthzRule | InputModalityRule
-
-
-def _without_words(rule: _Wordless) -> Evaluate:
-    match rule:
-        case LanguageRule():
-            return _language(rule)
-        case ContextRule():
-            return _context(rule)
-        case ConversationRule():
-            return _conversation(rule)
-        case MetadataRule():
-            return _metadata(rule)
-        case AuthzRule():
-            return _authz(rule)
-    return _modality(rule)
-
-
-@lru_cache(4096)  # most rules say one of few things, and a record costs more than looking it up
-def _reading(matched: bool, value: float, confidence: float | None = None) -> Reading:
-    return Reading(None, matched, confidence, {"": value})
+        return _Compiled(evaluate, set().union(*numbered))
 
 
 def _combined(rule: KeywordRule, hits: int, of: int | None = None) -> Reading:
@@ -216,85 +197,4 @@ def _combined(rule: KeywordRule, hits: int, of: int | None = None) -> Reading:
             matched = hits > 0
         case "NOR":
             matched = hits == 0
-    return _reading(matched, float(hits))
-
-
-def _language(rule: LanguageRule) -> Evaluate:
-    identifier()  # while the configuration is loaded, not on the first request
-
-    def evaluate(seen: Seen) -> Reading:
-        found = seen.language
-        if found is None:
-            return Reading(None, None, reason=UnknownReason.NO_TEXT)
-        if found.code != rule.language:
-            return _reading(False, 0.0)
-        matched = found.probability >= rule.threshold
-        return _reading(matched, found.probability, found.probability if matched else None)
-
-    return evaluate
-
-
-def _context(rule: ContextRule) -> Evaluate:
-    most = float("inf") if rule.most is None else rule.most
-
-    def evaluate(seen: Seen) -> Reading:
-        tokens = seen.facts.counts.token_floor
-        return _reading(rule.least <= tokens <= most, float(tokens))
-
-    return evaluate
-
-
-def _conversation(rule: ConversationRule) -> Evaluate:
-    number = _messages(rule.role) if rule.source == "message" else _COUNTS[rule.source]
-    predicate = rule.predicate
-
-    def evaluate(seen: Seen) -> Reading:
-        value = float(number(seen.facts.counts))
-        if rule.feature == "exists":
-            return _reading(value > 0, float(value > 0))
-        return _reading(value > 0 if predicate is None else predicate.holds(value), value)
-
-    return evaluate
-
-
-def _messages(role: str | None) -> Callable[[Counts], int]:
-    if role is None:
-        return lambda counts: counts.message_count
-    if role == "non_user":
-        return lambda counts: counts.message_count - counts.messages.get("user", 0)
-    return lambda counts: counts.messages.get(role, 0)
-
-
-_COUNTS: Final[Mapping[str, Callable[[Counts], int]]] = {
-    "tool_definition": lambda counts: counts.tool_definitions,
-    "assistant_tool_call": lambda counts: counts.tool_calls,
-    "assistant_tool_cycle": lambda counts: counts.tool_results,
-    "active_tool_loop": lambda counts: int(counts.active_tool_loop),
-    "image_content": lambda counts: counts.images,
-}
-
-
-def _metadata(rule: MetadataRule) -> Evaluate:
-    def evaluate(seen: Seen) -> Reading:
-        value = seen.facts.metadata.get(rule.key)
-        matched = (value is not None) is rule.exists if rule.values is None else value in rule.values
-        return _reading(matched, float(matched))
-
-    return evaluate
-
-
-def _authz(rule: AuthzRule) -> Evaluate:
-    def evaluate(seen: Seen) -> Reading:
-        identity = seen.facts.identity
-        matched = identity.user in rule.users or not identity.groups.isdisjoint(rule.groups)
-        return _reading(matched, float(matched))
-
-    return evaluate
-
-
-def _modality(rule: InputModalityRule) -> Evaluate:
-    def evaluate(seen: Seen) -> Reading:
-        number = seen.facts.counts.media.get(rule.modality, 0)
-        return _reading(number > 0, float(number))
-
-    return evaluate
+    return plain(matched, float(hits))

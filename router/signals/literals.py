@@ -16,9 +16,11 @@ import ahocorasick
 
 from router.signals.facts import RequestFacts
 from router.signals.folding import fold, space
+from router.signals.loosely import any_of
 from router.signals.scripts import joins
 
-_NOTHING: Final[Mapping[int, int]] = {}
+_FEW: Final = 24
+"""So many literals are sooner looked for one by one, by the fast search of strings."""
 
 
 class Found(NamedTuple):
@@ -26,6 +28,9 @@ class Found(NamedTuple):
 
     counts: Mapping[int, int]
     sequences: frozenset[int]
+
+
+NOTHING: Final = Found({}, frozenset())
 
 
 class _Literal(NamedTuple):
@@ -43,6 +48,7 @@ class Literals:
         self._sequences: list[tuple[int, ...]] = []
         self._scans: list[tuple[bool, ahocorasick.Automaton]] = []
         self._waiting: dict[int, list[int]] = {}
+        self._few: list[tuple[str, bool, _Literal]] = []
 
     def add(self, text: str, *, case_sensitive: bool) -> int:
         """The number of a literal. Raises ValueError for one without anything to find."""
@@ -56,33 +62,44 @@ class Literals:
         self._sequences.append(tuple(self.add(text, case_sensitive=case_sensitive) for text in texts))
         return len(self._sequences) - 1
 
+    def of_sequence(self, sequence: int) -> Sequence[int]:
+        """The literals of a sequence."""
+        return self._sequences[sequence]
+
     def compile(self) -> None:
         """Build the automata: one, and a second only if some literals tell capital letters from small ones."""
+        for sequence, numbers in enumerate(self._sequences):
+            for number in set(numbers):
+                self._waiting.setdefault(number, []).append(sequence)
+        if len(self._known) <= _FEW and not self._sequences:
+            self._few = [(text, sensitive, _literal(text, number)) for (text, sensitive), number in self._known.items()]
+            return
         for sensitive in (False, True):
             automaton = ahocorasick.Automaton()
             for (text, case_sensitive), number in self._known.items():
                 if case_sensitive is sensitive:
-                    automaton.add_word(text, _Literal(number, len(text), joins(text[0]), joins(text[-1])))
+                    automaton.add_word(text, _literal(text, number))
             if len(automaton):
                 automaton.make_automaton()
                 self._scans.append((sensitive, automaton))
-        for sequence, numbers in enumerate(self._sequences):
-            for number in set(numbers):
-                self._waiting.setdefault(number, []).append(sequence)
+
+    @property
+    def loosely(self) -> str:
+        """An expression that matches, among others, wherever one of the literals occurs; "" when there are none."""
+        return any_of(self._known)
 
     def find(self, facts: RequestFacts) -> Found:
         """Everything that occurs in one request's text."""
-        if not self._scans:
-            return Found(_NOTHING, frozenset())
+        if self._few:
+            return Found(self._one_by_one(facts), NOTHING.sequences)
         counts: dict[int, int] = {}
         progress = [0] * len(self._sequences)
         ends = [0] * len(self._sequences)
         for sensitive, automaton in self._scans:
             text = facts.spaced if sensitive else facts.folded
-            last = len(text) - 1
-            for end, (number, length, left, right) in automaton.iter(text):
-                start = end - length + 1
-                if (left and start and joins(text[start - 1])) or (right and end < last and joins(text[end + 1])):
+            for end, literal in automaton.iter(text):
+                number, start = literal.number, end - literal.length + 1
+                if not _is_whole(text, start, end + 1, literal):
                     continue
                 counts[number] = counts.get(number, 0) + 1
                 for sequence in self._waiting.get(number, ()):
@@ -91,6 +108,28 @@ class Literals:
                         progress[sequence], ends[sequence] = place + 1, end + 1
         whole = (i for i, numbers in enumerate(self._sequences) if progress[i] == len(numbers))
         return Found(counts, frozenset(whole))
+
+    def _one_by_one(self, facts: RequestFacts) -> dict[int, int]:
+        counts: dict[int, int] = {}
+        for written, sensitive, literal in self._few:
+            text = facts.spaced if sensitive else facts.folded
+            start = text.find(written)
+            while start >= 0:
+                if _is_whole(text, start, start + literal.length, literal):
+                    counts[literal.number] = counts.get(literal.number, 0) + 1
+                start = text.find(written, start + 1)
+        return counts
+
+
+def _literal(text: str, number: int) -> _Literal:
+    return _Literal(number, len(text), joins(text[0]), joins(text[-1]))
+
+
+def _is_whole(text: str, start: int, end: int, literal: _Literal) -> bool:
+    """Whether an occurrence is not part of a longer word."""
+    if literal.left and start and joins(text[start - 1]):
+        return False
+    return not (literal.right and end < len(text) and joins(text[end]))
 
 
 def _prepared(text: str, *, case_sensitive: bool) -> str:
