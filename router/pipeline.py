@@ -33,7 +33,7 @@ from router.wire.errors import ErrorCode, WireError, error_reply, reply_to
 from router.wire.http import Head, Reply
 from router.wire.models import models_reply
 from router.wire.request import LlmRequest, read_request
-from router.wire.surface import Format, Kind, classify
+from router.wire.surface import Format, Kind, Surface, classify
 
 SELECTED_MODEL = "x-selected-model"
 PLAN = "x-vsr-plan"
@@ -141,20 +141,24 @@ class Pipeline:
         generation = generation or self._generation
         surface = classify(head, generation.api_roots)
         self._metrics.request(surface.kind, surface.format or "none")()
-        match surface.kind:
-            case Kind.LLM if not self.ready:
-                return self._error(surface.format, ErrorCode.UNAVAILABLE, _SOON)
-            case Kind.LLM:
-                try:
-                    decode_body(b"", head.headers.get("content-encoding"), 0)  # reads the header alone
-                except WireError as error:
-                    return self._refuse(surface.format, error)
-                return HeadVerdict.NEED_BODY
-            case Kind.LIST_MODELS:
-                return models_reply(generation.public_models)
-            case Kind.UNKNOWN:
-                return self._error(surface.format, ErrorCode.UNKNOWN_PATH)
+        if surface.kind is Kind.LLM:
+            return self._on_llm_head(head, surface)
+        if surface.kind is Kind.LIST_MODELS:
+            return models_reply(generation.public_models)
+        if surface.kind is Kind.UNKNOWN:
+            return self._error(surface.format, ErrorCode.UNKNOWN_PATH)
         return HeadVerdict.PASS_THROUGH
+
+    def _on_llm_head(self, head: Head, surface: Surface) -> Reply | HeadVerdict:
+        if not self.ready:
+            return self._error(surface.format, ErrorCode.UNAVAILABLE, _SOON)
+        encoding = head.headers.get("content-encoding")
+        if encoding is not None:
+            try:
+                decode_body(b"", encoding, 0)  # reads the header alone
+            except WireError as error:
+                return self._refuse(surface.format, error)
+        return HeadVerdict.NEED_BODY
 
     def fault(self, head: Head, fault: Fault) -> Reply:
         """The answer to a request that could not be decided."""

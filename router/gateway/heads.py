@@ -32,7 +32,7 @@ def read_head(headers: HeaderMap, *, body_follows: bool = False) -> tuple[Head, 
     for header in headers.headers:
         name = header.key.lower()
         raw = header.raw_value
-        value = _text(raw) if raw else header.value
+        value = text(raw) if raw else header.value
         if name in values:
             values[name] = f"{values[name]}, {value}"
             continue
@@ -51,7 +51,7 @@ def read_head(headers: HeaderMap, *, body_follows: bool = False) -> tuple[Head, 
     return Head(method, path, values), tuple(owned)
 
 
-def _text(raw: bytes) -> str:
+def text(raw: bytes) -> str:
     """Header bytes as text. HTTP promises no encoding: what is not UTF-8 is read byte by byte, so nothing fails."""
     try:
         return raw.decode()
@@ -61,6 +61,6 @@ def _text(raw: bytes) -> str:
 
 def read_answer_head(headers: HeaderMap) -> tuple[int, dict[str, str]]:
     """Status and headers of an answer; 0 where none is told."""
-    values = {header.key.lower(): _text(header.raw_value) or header.value for header in headers.headers}
+    values = {header.key.lower(): text(header.raw_value) or header.value for header in headers.headers}
     status = values.pop(":status", "")
     return int(status) if status.isascii() and status.isdigit() else 0, values

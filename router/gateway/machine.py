@@ -19,8 +19,9 @@ from collections.abc import Callable, Iterable
 from google.protobuf.message import DecodeError
 
 from router.gateway.commands import Command, Status
+from router.gateway.openings import Opening, Openings
 from router.gateway.options import MachineOptions
-from router.gateway.proto.ext_proc_pb2 import ProcessingRequest
+from router.gateway.proto.ext_proc_pb2 import ProcessingRequest, ProtocolConfiguration
 from router.gateway.request_phase import RequestPhase
 from router.gateway.response_phase import ResponsePhase
 from router.verdict import Fault, Forward, Handler
@@ -30,11 +31,17 @@ from router.wire.http import Reply
 class StreamMachine:
     """One stream. `report` is told of exceptions that the handler raised and the machine survived."""
 
-    __slots__ = ("_request", "_response", "_started")
+    __slots__ = ("_openings", "_request", "_response", "_started")
 
     def __init__(
-        self, handler: Handler, options: MachineOptions, report: Callable[[Exception], None] | None = None
+        self,
+        handler: Handler,
+        options: MachineOptions,
+        report: Callable[[Exception], None] | None = None,
+        openings: Openings | None = None,
     ) -> None:
+        """`openings`: what other streams began with, if that is shared."""
+        self._openings = openings
         self._started = False
         self._request = RequestPhase(handler, options, report)
         self._response = ResponsePhase(options.response_body_mode, override=options.allow_mode_override, report=report)
@@ -46,23 +53,29 @@ class StreamMachine:
 
     def feed(self, data: bytes) -> Iterable[Command]:
         """Take one serialised ProcessingRequest."""
+        opening = None if self._started or self._openings is None else self._openings.known(data)
+        if opening is not None:
+            return self._open(opening)
         try:
             message = ProcessingRequest.FromString(data)
         except DecodeError:
             return self._end(Status.INVALID_ARGUMENT, "not a ProcessingRequest")
-        return self.receive(message)
+        return self.receive(message, data)
 
-    def receive(self, message: ProcessingRequest) -> Iterable[Command]:
-        """Take one message."""
+    def receive(self, message: ProcessingRequest, data: bytes | None = None) -> Iterable[Command]:
+        """Take one message; `data` is the same serialised, where it came like that."""
         if self._request.finished:
             return ()
-        if message.observability_mode:
-            return self._end(
-                Status.FAILED_PRECONDITION, "observability_mode is on: no decision would count, set it to false"
-            )
-        if not self._started:
-            self._start(message)
         phase = message.WhichOneof("request")
+        if phase == "request_headers":
+            opening = Opening.of(message)
+            if data is not None and not self._started and self._openings is not None:
+                self._openings.keep(data, opening)
+            return self._open(opening)
+        if message.observability_mode:
+            return self._observed()
+        if not self._started:
+            self._start(message.protocol_config if message.HasField("protocol_config") else None)
         if phase is None:
             return self._end(Status.INVALID_ARGUMENT, "a message without a phase that is known here")
         return _PHASES[phase](self, message)
@@ -94,18 +107,29 @@ class StreamMachine:
         if watch is not None:
             self._response.over(watch)
 
-    def _start(self, message: ProcessingRequest) -> None:
+    def _open(self, opening: Opening) -> Iterable[Command]:
+        if opening.observed:
+            return self._observed()
+        if not self._started:
+            self._start(opening.config)
+        return self._request.headers(opening)
+
+    def _start(self, config: ProtocolConfiguration | None) -> None:
         self._started = True
-        if message.HasField("protocol_config"):
-            self._request.configure(message.protocol_config)
-            self._response.mode = message.protocol_config.response_body_mode
+        if config is not None:
+            self._request.configure(config)
+            self._response.mode = config.response_body_mode
+
+    def _observed(self) -> Iterable[Command]:
+        return self._end(
+            Status.FAILED_PRECONDITION, "observability_mode is on: no decision would count, set it to false"
+        )
 
     def _end(self, status: Status, detail: str) -> Iterable[Command]:
         return () if self._request.finished else self._request.finish(status, detail)
 
 
 _PHASES: dict[str, Callable[[StreamMachine, ProcessingRequest], Iterable[Command]]] = {
-    "request_headers": lambda machine, message: machine._request.headers(message.request_headers),
     "request_body": lambda machine, message: machine._request.body(message.request_body),
     "request_trailers": lambda machine, message: machine._request.trailers(),
     "response_headers": lambda machine, message: machine._response.headers(

@@ -155,7 +155,7 @@ def forward_body(
     if body is None:
         return headers + told
     size = len(body)
-    return b"".join((headers, told, _length_part(size), _opening(_WHOLE_BODY, size), body))
+    return b"".join((headers, told, _before_body(size), body))
 
 
 @lru_cache(maxsize=1024)
@@ -173,10 +173,11 @@ def _metadata_part(metadata: tuple[tuple[str, str], ...]) -> bytes:
 
 
 @lru_cache(maxsize=1024)
-def _length_part(length: int) -> bytes:
+def _before_body(size: int) -> bytes:
+    """What stands before a whole body that was changed: its length, told to the backend and to protobuf."""
     response = ProcessingResponse()
-    set_header(response.request_body.response.header_mutation, "content-length", str(length))
-    return response.SerializeToString()
+    set_header(response.request_body.response.header_mutation, "content-length", str(size))
+    return response.SerializeToString() + _opening(_WHOLE_BODY, size)
 
 
 def streamed_body(direction: Direction, body: bytes, *, end_of_stream: bool) -> Iterator[bytes]:

@@ -89,7 +89,7 @@ class ExtProcServer(Server):
         self, messages: AsyncIterator[bytes], context: grpc.aio.ServicerContext[bytes, bytes]
     ) -> AsyncIterator[bytes]:
         with self.session() as handler:
-            machine = StreamMachine(handler, self.options.machine, report)
+            machine = StreamMachine(handler, self.options.machine, report, self.openings)
             self.began()
             try:
                 async for message in messages:

@@ -13,6 +13,7 @@ from typing import Any
 from router.gateway.commands import Command, Decide, Finish, Status
 from router.gateway.health import Health
 from router.gateway.machine import StreamMachine
+from router.gateway.openings import Openings
 from router.gateway.options import MachineOptions
 from router.observe.logs import place
 from router.verdict import Fault, Forward, Handler
@@ -55,7 +56,8 @@ class Server(ABC):
     without a verdict. `session` gives the handler of one stream for as long as that lasts; without it every stream
     shares `handler`. `sleep` is the clock of `drain`. Health is NOT_SERVING until `set_serving(True)`.
 
-    `session`, `decisions`, `options`, `began`, `over` and `without_verdict` are for the streams of a transport.
+    `session`, `decisions`, `openings`, `options`, `began`, `over` and `without_verdict` are for the streams of a
+    transport.
     """
 
     def __init__(
@@ -73,6 +75,7 @@ class Server(ABC):
         self._address = address
         self.options = options or ServerOptions()
         self.decisions = Decisions(self.options.deadline_s)
+        self.openings = Openings()
         self._on_stream = on_stream
         self._on_error = on_error
         self._sleep = sleep

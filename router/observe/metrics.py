@@ -14,6 +14,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from router.observe.asking_metrics import AskingMetrics
+from router.observe.tally import Distribution, Tallies
 
 _ROUTING_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
@@ -27,45 +28,38 @@ class Metrics:
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self.registry = registry or CollectorRegistry()
-        self._requests = Counter(
-            "pointsman_requests",
-            "Requests seen, by kind of path and wire format.",
-            ["kind", "format"],
-            registry=self.registry,
+        self._requests = Tallies(
+            "pointsman_requests", "Requests seen, by kind of path and wire format.", ["kind", "format"], self.registry
         )
         self._errors = Counter(
             "llm_request_errors", "Requests answered with an error by the router.", ["reason"], registry=self.registry
         )
-        self._models = Counter(
-            "llm_model_requests", "Requests forwarded, by provider model.", ["model"], registry=self.registry
-        )
-        self._decisions = Counter(
-            "llm_decision_match", "Decisions selected.", ["recipe", "decision"], registry=self.registry
-        )
-        self._signals = Counter("llm_signal_match", "Rules that matched.", ["recipe", "signal"], registry=self.registry)
+        self._models = Tallies("llm_model_requests", "Requests forwarded, by provider model.", ["model"], self.registry)
+        self._decisions = Tallies("llm_decision_match", "Decisions selected.", ["recipe", "decision"], self.registry)
+        self._signals = Tallies("llm_signal_match", "Rules that matched.", ["recipe", "signal"], self.registry)
         self._fallbacks = Counter(
             "pointsman_selector_fallbacks",
             "Requests for which a selector's model gave no choice, so that the first candidate was taken.",
             ["recipe", "decision", "reason"],
             registry=self.registry,
         )
-        self.routing_seconds = Histogram(
+        self.routing_seconds = Distribution(
             "llm_model_routing_latency_seconds",
             "From the last byte of the request's body to the verdict.",
-            buckets=_ROUTING_BUCKETS,
-            registry=self.registry,
+            _ROUTING_BUCKETS,
+            self.registry,
         )
-        self.evaluation_seconds = Histogram(
+        self.evaluation_seconds = Distribution(
             "llm_decision_evaluation_latency_seconds",
             "Projections and rules, without waiting for answers.",
-            buckets=(0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.005, 0.025),
-            registry=self.registry,
+            (0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.005, 0.025),
+            self.registry,
         )
-        self.signal_seconds = Histogram(
+        self.signal_seconds = Distribution(
             "llm_signal_extraction_latency_seconds",
             "The request stage's questions, from the first call to the last answer.",
-            buckets=_ROUTING_BUCKETS,
-            registry=self.registry,
+            _ROUTING_BUCKETS,
+            self.registry,
         )
         self._runtime_requests = Counter(
             "vsr_model_runtime_requests",
@@ -101,9 +95,9 @@ class Metrics:
         self.config_ok = Gauge(
             "pointsman_config_last_reload_successful", "1 unless the file on disk was refused.", registry=self.registry
         )
-        self.streams = Gauge(
-            "pointsman_streams_in_flight", "Open ext_proc streams, one a request.", registry=self.registry
-        )
+        self.streams = Tallies(
+            "pointsman_streams_in_flight", "Open ext_proc streams, one a request.", [], self.registry, gauge=True
+        ).labels()
         self._known_ready: set[str] = set()
         self.asking = AskingMetrics(self.registry)
         self.request = cache(self._request)

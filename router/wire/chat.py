@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from router.wire.document import Object, refuse_lookalikes, wrong
+from router.wire.document import READ_KEYS, Object, refuse_lookalikes, wrong
 from router.wire.neutral import LlmRequest, Role, Turn, build
 from router.wire.surface import Format
 from router.wire.text import call_text, content_text, join, tool_texts
@@ -40,6 +40,9 @@ def role_of(message: Object, where: str) -> Role:
 
 def _turns(messages: list[Any]) -> Iterator[Turn]:
     for index, message in enumerate(messages):
+        if (usual := _usual(message)) is not None:
+            yield usual
+            continue
         where = f"messages[{index}]"
         if type(message) is not dict:
             raise wrong(where, "an object")
@@ -49,6 +52,16 @@ def _turns(messages: list[Any]) -> Iterator[Turn]:
         if role == "assistant":
             text = join([text, *_assistant_extras(message, where)])
         yield Turn(role, text)
+
+
+def _usual(message: Any) -> Turn | None:
+    """The turn of a message that is plain text by one who calls no tools, as most are: read without more ado."""
+    if type(message) is not dict or not message.keys() <= READ_KEYS:
+        return None
+    role, content = message.get("role"), message.get("content")
+    if type(role) is not str or type(content) is not str or role == "assistant":
+        return None
+    return Turn(_ROLES.get(role, "user"), content)
 
 
 def _assistant_extras(message: Object, where: str) -> Iterator[str]:

@@ -7,6 +7,7 @@ anew, so white space, escapes, number spellings and unknown fields survive.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
 import orjson
@@ -24,23 +25,29 @@ def replace_model(body: bytes, model: str) -> bytes:
     """`body` with the value of its top-level `model` replaced, or the key put first when it has none.
 
     `body` must be a JSON object that `read_request` accepted. The same object comes back when the value is `model`
-    already. Raises `BadRequest` when the body is no object or holds `model` twice.
+    already. Raises `BadRequest` when the body is no object, and where it finds `model` twice on its way.
     """
     value, start = _find_model(body)
-    name = orjson.dumps(model)
+    name = _written(model)
     if value is None:
         empty = body[skip_space(body, start) :].startswith(b"}")
         return body[:start] + b'"model":' + name + (b"" if empty else b",") + body[start:]
-    if _text(body[value.start : value.stop]) == model:
+    written = body[value.start : value.stop]
+    if written == name or (b"\\" in written and _text(written) == model):
         return body
     return body[: value.start] + name + body[value.stop :]
+
+
+@lru_cache(maxsize=256)
+def _written(model: str) -> bytes:
+    return orjson.dumps(model)
 
 
 def _find_model(body: bytes) -> tuple[slice | None, int]:
     """Where the value of the top-level `model` stands, and where the object's content begins."""
     first = _MODEL_FIRST.match(body)
-    if first is not None and _is_only(body, first.end()):
-        return slice(*first.span(1)), 0
+    if first is not None:
+        return slice(*first.span(1)), 0  # and the only one: `read_request` lets no key stand twice
     start = expect(body, skip_space(body, 0), b"{")
     found: slice | None = None
     position = skip_space(body, start)

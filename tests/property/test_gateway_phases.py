@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from router.gateway.commands import Command, Decide, Finish, Send, Status
 from router.gateway.heads import is_router_owned
 from router.gateway.machine import StreamMachine
+from router.gateway.openings import Openings
 from router.gateway.options import MachineOptions
 from router.gateway.proto.ext_proc_pb2 import ProcessingMode, ProcessingRequest, ProcessingResponse
 from router.gateway.replies import CHUNK_BYTES, Direction, streamed_body
@@ -129,8 +130,12 @@ class Peer:
         return not heads[0].path.startswith("/v1/") and "request_headers" in words
 
 
+OPENINGS = Openings()
+"""Shared by all, as the streams of a server share them: what one began with must not change what another says."""
+
+
 def run(data: Iterable[bytes], verdict: object, settings: MachineOptions, delay: int) -> Peer:
-    peer = Peer(StreamMachine(FakeHandler(), settings))
+    peer = Peer(StreamMachine(FakeHandler(), settings, openings=OPENINGS))
     wait = delay
     for one in data:
         peer.take(peer.machine.feed(one))

@@ -54,7 +54,7 @@ class ProcessStream:
         self._session = server.session()
         self._handler = self._session.__enter__()
         server.began()
-        self._machine = StreamMachine(self._handler, server.options.machine, report)
+        self._machine = StreamMachine(self._handler, server.options.machine, report, server.openings)
         self._inbox: deque[bytes | None] = deque()  # None is the end
         self._rest: Iterator[Command] | None = None  # commands that wait for room
         self._task: asyncio.Task[None] | None = None
