@@ -71,8 +71,8 @@ def _phases(*, streamed: bool) -> pb.ext_proc.ProcessingMode:
     return pb.ext_proc.ProcessingMode(
         request_header_mode=head.SEND,
         request_body_mode=body.FULL_DUPLEX_STREAMED if streamed else body.BUFFERED,
-        # In full duplex, trailers end a body; unsent, such a body would never end.
-        request_trailer_mode=head.SEND if streamed else head.SKIP,
+        # Trailers end a body, or take its place. Unsent, such a request would never end.
+        request_trailer_mode=head.SEND,
         response_header_mode=head.SKIP,
         response_body_mode=body.NONE,
         response_trailer_mode=head.SKIP,
