@@ -14,8 +14,8 @@ from router.deciding.projections import Range
 from router.deciding.trace import DecisionTrace, TraceNode
 from router.explaining.explanation import Explanation
 from router.explaining.facts import RuleFact
-from router.explaining.preview import because, bounds, rule_name, status
-from router.questions import QuestionType
+from router.explaining.preview import because, bounds, nearest, rule_name, status
+from router.questions import QuestionType, SimilarityAnswer
 
 _MARKS: Final = {
     Truth.TRUE: "[green]✔ true[/]",
@@ -82,6 +82,8 @@ def _answer(fact: RuleFact) -> str:
     reading = fact.reading
     if reading.matched is None:
         return str(fact.reason)
+    if isinstance(fact.answer, SimilarityAnswer):
+        return f"{reading.values['']:.3f}, candidate {nearest(fact.answer)}"
     if fact.type in (None, QuestionType.NOUL, QuestionType.SCORE):
         return f"{reading.values['']:.4g}" if "" in reading.values else reading.label or ""
     best = sorted(((value, label) for label, value in reading.values.items() if label), reverse=True)

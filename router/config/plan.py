@@ -21,6 +21,7 @@ from router.questions import Answer, Capabilities, Predicate, Question
 OnError = Literal["match", "no_match"]
 OnUnknown = Literal["match", "no_match", "fail_request"]
 ValueSource = Literal["binary", "confidence", "raw", "score"]
+Aggregation = Literal["max", "mean", "any"]
 
 
 class ApiFormat(StrEnum):
@@ -119,6 +120,7 @@ class QuestionRule:
 
     `name` is the rule's key (`config.families`). `labels` are the options of a choice by which the rule as a whole
     matches, where not by all. `opening` is what is known without asking when nothing precedes the current turn.
+    `aggregation` is what a rule makes of the similarities to its candidates.
     """
 
     name: str
@@ -129,6 +131,7 @@ class QuestionRule:
     timeout_ms: int
     labels: frozenset[str] | None = None
     opening: Answer | None = None
+    aggregation: Aggregation = "max"
 
 
 @dataclass(frozen=True, slots=True)

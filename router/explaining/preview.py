@@ -24,6 +24,7 @@ from router.questions import (
     Predicate,
     ScoreAnswer,
     SetAnswer,
+    SimilarityAnswer,
     SpanAnswer,
     Unknown,
 )
@@ -92,19 +93,28 @@ def as_json(explanation: Explanation, plan: Plan, *, trace: bool, text: str | No
 
 def answer_json(answer: Answer | None) -> dict[str, Any] | None:
     """An answer as numbers and names; None when there is none. Spans are places, never what stands there."""
+    found: dict[str, Any] | None = None
     match answer:
         case None | Unknown():
-            return None
+            pass
         case NoulAnswer(probability):
-            return {"probability": probability}
+            found = {"probability": probability}
         case ChoiceAnswer(choice, probabilities, confidence):
-            return {"choice": choice, "probabilities": dict(probabilities), "confidence": confidence}
+            found = {"choice": choice, "probabilities": dict(probabilities), "confidence": confidence}
         case ScoreAnswer(score, levels, confidence):
-            return {"score": score, "probabilities": list(levels), "confidence": confidence}
+            found = {"score": score, "probabilities": list(levels), "confidence": confidence}
         case SetAnswer(selected, probabilities, composed):
-            return {"selected": sorted(selected), "probabilities": dict(probabilities), "composed": composed}
+            found = {"selected": sorted(selected), "probabilities": dict(probabilities), "composed": composed}
         case SpanAnswer(spans, word):
-            return {"spans": [asdict(span) for span in spans], "word_probability": word}
+            found = {"spans": [asdict(span) for span in spans], "word_probability": word}
+        case SimilarityAnswer(similarities):
+            found = {"best": nearest(answer), "similarities": list(similarities)}
+    return found
+
+
+def nearest(answer: SimilarityAnswer) -> int:
+    """The place, from 0, of the candidate that the text is most like; the first of equals."""
+    return max(range(len(answer.similarities)), key=answer.similarities.__getitem__)
 
 
 def bounds(predicate: Predicate | None) -> dict[str, float]:

@@ -15,6 +15,7 @@ from router.asking.report import CallObserver
 from router.config.plan import Deployment, Dialect, Plan, QuestionRule
 from router.generation import Generation
 from router.questions import Capabilities, QuestionType
+from router.serving.embedding import embed_candidates
 from router.serving.errors import NotServable
 
 logger = logging.getLogger("pointsman.serving")
@@ -55,6 +56,7 @@ async def prepare(plan: Plan, fleet: Fleet, observer: CallObserver, *, ready_wit
         raise NotServable(
             [f"decision model {name!r} did not answer within {ready_within_s:g} s" for name in late]
         ) from None
+    await embed_candidates(generation)
     return generation
 
 
@@ -112,6 +114,8 @@ def _incapable(plan: Plan) -> Iterator[str]:
 
 def _can_answer(capabilities: Capabilities, rule: QuestionRule) -> bool:
     question = rule.question
+    if question.type is QuestionType.SIMILARITY:
+        return capabilities.similarity
     if question.preset is not None:
         if question.preset in capabilities.presets:
             return capabilities.presets[question.preset] is question.type

@@ -32,6 +32,7 @@ from router.observe import Metrics
 from router.observe.replay import Replays
 from router.pipeline import Pipeline
 from router.runtime.artifact import describe
+from router.serving.embedding import embed_candidates
 from router.serving.envoy_files import EnvoyFiles
 from router.serving.errors import NotServable, StartFailed
 from router.serving.prepare import asked_deployments, connect
@@ -181,6 +182,7 @@ class _Serving:
             self.failure = str(error)
             stopping.set()
             return
+        await embed_candidates(generation)
         self.after.swapped(self.source)
         self.status.accepting = self.pipeline.ready = True
         self.server.set_serving(True)

@@ -84,7 +84,7 @@ def test_shapes(case: str) -> None:
         ("    - name: small\n", "  pricing: {}"),
         ("    - name: small\n", "  param_size: 8B"),
         ("      systemone:\n", "jailbreak: []"),
-        ("      systemone:\n", "embeddings: []"),
+        ("      systemone:\n", "kb: []"),
         ("version: v0.5\n", "evaluation: {}"),
     ],
 )
