@@ -78,6 +78,14 @@ class Generation:
             for decision in recipe.decisions
         )
         """Whether something told of a request needs notes of how it was decided."""
+        self.measured = frozenset(
+            ref.model
+            for recipe in plan.recipes.values()
+            for decision in recipe.decisions
+            if decision.selector.measured is not None
+            for ref in decision.model_refs
+        )
+        """Models of which some selector reads how they have answered."""
         self.trusts_identity = any(listener.trusted_peers for listener in plan.listeners)
         """Whether somebody may tell who asks; Envoy lets nobody else's word through."""
         self.signal_timeout_s = plan.signal_timeout_ms / 1000 or DEFAULT_SIGNAL_TIMEOUT_S

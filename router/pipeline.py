@@ -20,6 +20,7 @@ import msgspec
 
 from router.acting.answering import own_answer
 from router.acting.editing import edited, edits
+from router.acting.latencies import Latencies
 from router.acting.target import Answered, Contest, Refused, Settled, Target, settle, target_by_name
 from router.explaining.diagnostics import diagnostics
 from router.explaining.notes import Notes
@@ -111,12 +112,17 @@ class Pipeline:
         *,
         clock: Callable[[], float] = time.monotonic,
         draw: Callable[[], float] = random.random,
+        latencies: Latencies | None = None,
     ) -> None:
-        """`draw` gives chance, from 0 to below 1, wherever a recipe leaves something to it."""
+        """`draw` gives chance, from 0 to below 1, wherever a recipe leaves something to it.
+
+        `latencies` is what is known of backends so far.
+        """
         self._generation = generation
         self._metrics = metrics
         self._clock = clock
-        self._judge = Judge(metrics, clock, draw)
+        self.latencies = Latencies(clock) if latencies is None else latencies
+        self._judge = Judge(metrics, clock, draw, self.latencies)
         self.ready = True
         """False while its models have not answered for the first time: what would be asked then is unknown, and a lone
         router is sent requests however unhealthy it says that it is. Nothing is decided meanwhile."""
@@ -182,7 +188,8 @@ class Pipeline:
             settled = self._known(incoming, request)
             if settled is None:
                 return self._later(incoming, self._decide(incoming, plain, request))
-            verdict = self._verdict(incoming, settled, plain, _changed(incoming, settled, plain, request))
+            changed = _changed(incoming, settled, plain, request)
+            verdict = self._verdict(incoming, settled, plain, changed, streaming=request.stream)
         except (WireError, Refused) as error:
             verdict = self._refuse(incoming.format, error)
         self._metrics.routing_seconds.observe(self._clock() - incoming.started)
@@ -242,7 +249,7 @@ class Pipeline:
             changed = await asyncio.to_thread(_changed, incoming, settled, plain, request)
         else:
             changed = _changed(incoming, settled, plain, request)
-        return self._verdict(incoming, settled, plain, changed)
+        return self._verdict(incoming, settled, plain, changed, streaming=request.stream)
 
     def _known(self, incoming: Incoming, request: LlmRequest) -> Settled | None:
         """What a request comes to without a model or anything else to wait for; None where there is."""
@@ -270,7 +277,7 @@ class Pipeline:
             settled = settle(generation.plan, recipe, outcome, wanted)
         self._count(recipe, settled)
         if isinstance(settled, Contest):
-            ref = await self._judge.pick(generation, policy, settled, request, incoming.head)
+            ref = await self._judge.pick(generation, policy, settled, request, incoming.head, incoming.notes)
             return settled.target(generation.plan, ref)
         return settled
 
@@ -278,7 +285,9 @@ class Pipeline:
         if settled.decision is not None:
             self._metrics.decided(recipe, settled.decision)()
 
-    def _verdict(self, incoming: Incoming, settled: Settled, plain: bytes, changed: bytes | None) -> Reply | Forward:
+    def _verdict(
+        self, incoming: Incoming, settled: Settled, plain: bytes, changed: bytes | None, *, streaming: bool
+    ) -> Reply | Forward:
         """What the gateway is told. `changed` is the body as it must be forwarded, None for as it came."""
         if isinstance(settled, Answered):
             return own_answer(settled, incoming.format, plain)
@@ -293,7 +302,9 @@ class Pipeline:
         if written is not None:
             headers = written.written(incoming.head.headers) | headers
             remove = (*written.delete, *remove)
-        return Forward(model, headers, remove, changed, settled.told, _structs(settled, incoming.notes))
+        measured = incoming.generation.measured
+        watch = self.latencies.watch(settled.model, streaming=streaming) if model in measured else None
+        return Forward(model, headers, remove, changed, settled.told, _structs(settled, incoming.notes), watch)
 
     # Errors.
 

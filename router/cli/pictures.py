@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.tree import Tree
 
+from router.cli.contestants import candidates
 from router.deciding.kleene import Truth
 from router.deciding.projections import Range
 from router.deciding.trace import DecisionTrace, TraceNode
@@ -33,7 +34,7 @@ def draw(explanation: Explanation, stream: TextIO) -> None:
     console = Console(file=stream, highlight=False, soft_wrap=False)
     if not console.is_terminal:
         console = Console(file=stream, highlight=False, width=max(console.width, _NARROWEST), color_system=None)
-    for part in (_rules(explanation), _projections(explanation), _decisions(explanation)):
+    for part in (_rules(explanation), _projections(explanation), _decisions(explanation), candidates(explanation)):
         if part is not None:
             console.print(part)
     for line in _verdict(explanation):

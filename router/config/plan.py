@@ -15,6 +15,7 @@ from typing import Literal
 from router.config.actions import NOTHING, Actions
 from router.config.candidates import ModelRef
 from router.config.heuristics import HeuristicRule
+from router.config.measures import MeasureRule, Price
 from router.config.services import AccessToken, ReplaySettings, TracingSettings
 from router.questions import Answer, Capabilities, Predicate, Question
 
@@ -161,14 +162,16 @@ Rule = Leaf | Node
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """How one of a decision's candidates is picked: the first, one by weight, or by one more question.
+    """How one of a decision's candidates is picked: the first, one by weight, by one more question, or by what was
+    measured of them.
 
     `question` is a choice between the candidates, by their names. With `sticky`, a conversation keeps its model.
     """
 
-    kind: Literal["static", "weighted", "systemone"]
+    kind: Literal["static", "weighted", "systemone", "latency_aware", "multi_factor"]
     question: QuestionRule | None = None
     sticky: bool = True
+    measured: MeasureRule | None = None
 
 
 STATIC = Selector("static")
@@ -312,12 +315,17 @@ class Backend:
 
 @dataclass(frozen=True, slots=True)
 class ProviderModel:
-    """A backend LLM by its logical name (also the value of `x-selected-model`)."""
+    """A backend LLM by its logical name (also the value of `x-selected-model`).
+
+    `quality` is from 0 to 1. It and the price are None where the configuration does not say.
+    """
 
     name: str
     api_format: ApiFormat
     provider_model_id: str
     backends: tuple[Backend, ...]
+    price: Price | None = None
+    quality: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

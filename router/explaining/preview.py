@@ -14,6 +14,7 @@ from router.config.families import PROJECTION, written_name
 from router.config.plan import Plan
 from router.deciding.kleene import Truth
 from router.deciding.trace import DecisionTrace, TraceNode
+from router.explaining.candidates import candidates_json
 from router.explaining.explanation import Explanation
 from router.explaining.facts import RuleFact
 from router.explaining.ranking import Because
@@ -74,6 +75,7 @@ def as_json(explanation: Explanation, plan: Plan, *, trace: bool, text: str | No
         "selection_status": status(explanation),
         "selection_method": explanation.algorithm,
         "selection_reason": because(explanation),
+        "selection": candidates_json(explanation.contestants) if explanation.contestants else None,
         "selection_otherwise": asdict(otherwise) if otherwise else None,
         "ranking": [asdict(one) for one in explanation.choice.ranked],
         "error": explanation.code.value if explanation.code else None,

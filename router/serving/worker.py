@@ -116,7 +116,7 @@ async def run_worker(source: Source, options: WorkerOptions) -> None:
         )
         reloader = Reloader(options.config, generation, pipeline, around)
         serves = reloader  # which `reloader` is from here on, for who asks later
-        desk.previewer = Previewer(Bridge(loop), lambda: serves.generation)
+        desk.previewer = Previewer(Bridge(loop), lambda: serves.generation, pipeline.latencies)
         serving = _Serving(source, pipeline, server, status, reloader, FileWatch(options.config, source.text), after)
         await serving.run(vitals, stopping, options.drain_s)
     logger.info("stopped")
