@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 
@@ -34,6 +34,10 @@ def candidate(
 
 
 def rule(limits: Limits = ANY, on_none: OnNone = "first", **weights: float) -> FactorRule:
+    return weighing(weights, limits, on_none)
+
+
+def weighing(weights: Mapping[str, float], limits: Limits = ANY, on_none: OnNone = "first") -> FactorRule:
     written = tuple((factor, weights[factor]) for factor in FACTORS if factor in weights)
     return FactorRule(written or EQUAL, limits, BOTH, on_none)
 
@@ -105,7 +109,7 @@ class TestByFactors:
         ("weights", "picked"), [({"quality": 1.0}, 0), ({"cost": 3.0}, 1), ({"quality": 1.0, "cost": 2.0}, 1)]
     )
     def test_weights(self, weights: dict[str, float], picked: int) -> None:
-        found = by_factors(rule(**weights), [candidate("a", price=10, quality=1), candidate("b", price=1, quality=0)])
+        found = by_factors(weighing(weights), [candidate("a", price=10, quality=1), candidate("b", price=1, quality=0)])
         assert found.picked == picked
         assert sum(part.weight for part in found.all[0].parts.values()) == pytest.approx(1.0)
 
