@@ -50,6 +50,16 @@ class Judge:
         if policy.recipe.questions:
             answers = await self._ask(generation, policy, request, readings, notes)
             readings = {**readings, **read_all(policy.recipe.questions, answers)}
+        return self._decide(policy, readings, notes)
+
+    def judge_at_once(self, generation: Generation, policy: Policy, request: LlmRequest, head: Head) -> Outcome:
+        """The same where the recipe asks nothing, for a request that is not large."""
+        readings: Mapping[str, Reading] = {}
+        if policy.heuristics is not None:
+            readings = policy.heuristics.read(RequestFacts(request, head.headers, trusted=generation.trusts_identity))
+        return self._decide(policy, readings, None)
+
+    def _decide(self, policy: Policy, readings: Mapping[str, Reading], notes: Notes | None) -> Outcome:
         started = self._clock()
         outcome = decide(policy.compiled, readings)
         ended = self._clock()

@@ -185,7 +185,7 @@ class Pipeline:
             return self._later(incoming, self._read_and_decide(incoming, body))
         try:
             plain, request = _read(incoming, body)
-            settled = self._known(incoming, request)
+            settled = self._known(incoming, plain, request)
             if settled is None:
                 return self._later(incoming, self._decide(incoming, plain, request))
             changed = _changed(incoming, settled, plain, request)
@@ -251,12 +251,17 @@ class Pipeline:
             changed = _changed(incoming, settled, plain, request)
         return self._verdict(incoming, settled, plain, changed, streaming=request.stream)
 
-    def _known(self, incoming: Incoming, request: LlmRequest) -> Settled | None:
+    def _known(self, incoming: Incoming, plain: bytes, request: LlmRequest) -> Settled | None:
         """What a request comes to without a model or anything else to wait for; None where there is."""
-        recipe = _recipe(incoming.generation, request)
+        generation, wanted = incoming.generation, incoming.format.api
+        recipe = _recipe(generation, request)
         if recipe is None:
-            return target_by_name(incoming.generation.plan, request.model, incoming.format.api)
-        settled = incoming.generation.policies[recipe].foregone.get(incoming.format.api)
+            return target_by_name(generation.plan, request.model, wanted)
+        policy = generation.policies[recipe]
+        settled = policy.foregone.get(wanted)
+        if settled is None and policy.at_once and not _is_large(plain, None):
+            outcome = self._judge.judge_at_once(generation, policy, request, incoming.head)
+            settled = settle(generation.plan, recipe, outcome, wanted)
         if settled is None or isinstance(settled, Contest):
             return None
         self._count(recipe, settled)
