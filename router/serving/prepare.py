@@ -17,6 +17,7 @@ from router.generation import Generation
 from router.questions import Capabilities, QuestionType
 from router.serving.embedding import embed_candidates
 from router.serving.errors import NotServable
+from router.serving.labels import impossible_labels
 
 logger = logging.getLogger("pointsman.serving")
 
@@ -67,7 +68,7 @@ async def connect(plan: Plan, fleet: Fleet, observer: CallObserver) -> Generatio
     except ValueError as error:
         raise NotServable([str(error)]) from None
     plan = await describe_attached(plan, connections)
-    problems = list(_incapable(plan))
+    problems = [*_incapable(plan), *impossible_labels(plan)]
     if problems:
         raise NotServable(problems)
     for recipe in plan.recipes.values():
