@@ -203,9 +203,9 @@ class Answering:
     def body(self, piece: bytes, *, last: bool) -> None:
         """Nothing is read of it."""
 
-    def over(self) -> None:
+    def over(self, *, left: bool) -> None:
         """The request is in flight no longer."""
         now = self._clock()
         self._record.in_flight -= 1
-        if self._waiting:
+        if self._waiting and not left:
             self._record.abandoned(now - self._sent_at, now, streaming=self._streaming)

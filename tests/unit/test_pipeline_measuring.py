@@ -72,7 +72,7 @@ class Measuring:
         verdict.watch.sent()
         self.clock.now += after_s
         verdict.watch.headers(status, {"content-type": "application/json"})
-        verdict.watch.over()
+        verdict.watch.over(left=False)
         return verdict.model
 
 

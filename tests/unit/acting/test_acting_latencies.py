@@ -103,7 +103,7 @@ class TestAnswering:
         clock.now += 3
         assert watch.headers(200, {"content-type": "application/json"}) is False
         watch.body(b"", last=True)
-        watch.over()
+        watch.over(left=False)
         now = latencies.measured(model())
         assert (now.in_flight, now.asked) == (0, 1)
         assert now.response(95) == pytest.approx(3.0, rel=0.075)
@@ -115,7 +115,7 @@ class TestAnswering:
         watch.headers(200, {"content-type": "text/event-stream; charset=utf-8"})
         clock.now += 60
         assert latencies.measured(model()).in_flight == 1
-        watch.over()
+        watch.over(left=False)
         assert latencies.measured(model()).ttft(95) == pytest.approx(0.5, rel=0.075)
 
     @pytest.mark.parametrize(("status", "counted", "rate"), [(500, 1, 1.0), (429, 1, 1.0), (400, 0, 0.0), (0, 1, 0.0)])
@@ -123,7 +123,7 @@ class TestAnswering:
         watch = latencies.watch(model(), streaming=False)
         watch.sent()
         watch.headers(status, {})
-        watch.over()
+        watch.over(left=False)
         now = latencies.measured(model())
         assert (now.asked, now.error_rate) == (counted, rate)
 
@@ -131,7 +131,7 @@ class TestAnswering:
         watch = latencies.watch(model(), streaming=False)
         watch.sent()
         clock.now += 30
-        watch.over()
+        watch.over(left=False)
         assert latencies.measured(model()).response(50) == pytest.approx(30.0, rel=0.075)
 
 
