@@ -48,4 +48,6 @@ def _leaves(rule: Rule) -> Iterable[Leaf]:
 def _own_labels(plan: Plan, rule: QuestionRule) -> tuple[str, ...] | None:
     """The labels of the model's own preset; None when it is asked a text, or nobody knows them."""
     can, preset = plan.deployments[rule.deployment].capabilities, rule.question.preset
-    return can.preset_labels.get(preset) if can is not None and preset in can.presets else None
+    if can is None or preset is None or preset not in can.presets:
+        return None
+    return can.preset_labels.get(preset)

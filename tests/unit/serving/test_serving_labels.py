@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -104,5 +105,5 @@ async def test_such_a_plan_is_not_served(tmp_path: Path) -> None:
 class Ignored:
     """An observer whom nothing interests."""
 
-    def __getattr__(self, name: str) -> object:
+    def __getattr__(self, name: str) -> Any:
         return lambda *anything: None
