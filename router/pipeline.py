@@ -21,6 +21,7 @@ import msgspec
 from router.acting.answering import own_answer
 from router.acting.editing import edited, edits
 from router.acting.latencies import Latencies
+from router.acting.plugins import plugins
 from router.acting.target import Answered, Contest, Refused, Settled, Target, settle, target_by_name
 from router.explaining.diagnostics import diagnostics
 from router.explaining.notes import Notes
@@ -244,7 +245,7 @@ class Pipeline:
             notes.request = request
         settled = await self._settle(incoming, request)
         if notes is not None:
-            notes.target = settled
+            notes.target, notes.settled_at = settled, self._clock()
         if _is_large(plain, None):
             changed = await asyncio.to_thread(_changed, incoming, settled, plain, request)
         else:
@@ -294,6 +295,8 @@ class Pipeline:
         self, incoming: Incoming, settled: Settled, plain: bytes, changed: bytes | None, *, streaming: bool
     ) -> Reply | Forward:
         """What the gateway is told. `changed` is the body as it must be forwarded, None for as it came."""
+        if settled.decision is not None:
+            self._acted(settled.told["recipe"], settled.decision, settled)
         if isinstance(settled, Answered):
             return own_answer(settled, incoming.format, plain)
         model = settled.model.name
@@ -310,6 +313,13 @@ class Pipeline:
         measured = incoming.generation.measured
         watch = self.latencies.watch(settled.model, streaming=streaming) if model in measured else None
         return Forward(model, headers, remove, changed, settled.told, _structs(settled, incoming.notes), watch)
+
+    def _acted(self, recipe: str, decision: str, settled: Settled) -> None:
+        """Count what a decision has done."""
+        if isinstance(settled, Target):
+            self._metrics.selected(recipe, decision, settled.told["algorithm"], settled.model.name)()
+        for plugin in plugins(settled):
+            self._metrics.plugin(recipe, decision, plugin)()
 
     # Errors.
 

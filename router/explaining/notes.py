@@ -44,6 +44,7 @@ class Notes:
     asked_at: float = 0.0
     answered_at: float = 0.0
     decided_at: float = 0.0
+    settled_at: float = 0.0
     ended: float = 0.0
 
     def fail(self, code: ErrorCode) -> None:

@@ -43,6 +43,18 @@ class Metrics:
             "llm_decision_match", "Decisions selected.", ["recipe", "decision"], registry=self.registry
         )
         self._signals = Counter("llm_signal_match", "Rules that matched.", ["recipe", "signal"], registry=self.registry)
+        self._selections = Counter(
+            "llm_model_selection",
+            "Candidates that decisions came to, by the algorithm that picked them.",
+            ["recipe", "decision", "algorithm", "model"],
+            registry=self.registry,
+        )
+        self._plugins = Counter(
+            "llm_plugin_execution",
+            "Plugins of selected decisions that ran.",
+            ["recipe", "decision", "plugin"],
+            registry=self.registry,
+        )
         self._fallbacks = Counter(
             "pointsman_selector_fallbacks",
             "Requests for which a selector's model gave no choice, so that the first candidate was taken.",
@@ -111,6 +123,8 @@ class Metrics:
         self.forwarded = cache(self._forwarded)
         self.decided = cache(self._decided)
         self.matched = cache(self._matched)
+        self.selected = cache(self._selected)
+        self.plugin = cache(self._plugin)
         self.selector_fallback = cache(self._selector_fallback)
         self.runtime_call = cache(self._runtime_call)
         self.runtime_seconds = cache(self._runtime_duration)
@@ -132,6 +146,12 @@ class Metrics:
 
     def _matched(self, recipe: str, signal: str) -> Callable[[], None]:
         return self._signals.labels(recipe, signal).inc
+
+    def _selected(self, recipe: str, decision: str, algorithm: str, model: str) -> Callable[[], None]:
+        return self._selections.labels(recipe, decision, algorithm, model).inc
+
+    def _plugin(self, recipe: str, decision: str, plugin: str) -> Callable[[], None]:
+        return self._plugins.labels(recipe, decision, plugin).inc
 
     def _selector_fallback(self, recipe: str, decision: str, reason: str) -> Callable[[], None]:
         return self._fallbacks.labels(recipe, decision, reason).inc
