@@ -33,7 +33,7 @@ class Policy:
 
     `heuristics` is None when the router computes nothing by itself. `openings` are the rules that need no asking when
     nothing precedes the current turn. `foregone` holds what a recipe without signals comes to, by client format: no
-    request can change it.
+    request can change it. `at_once`: nothing has to be waited for, neither an answer nor a choice among candidates.
     """
 
     recipe: Recipe
@@ -44,6 +44,7 @@ class Policy:
     heuristics: Heuristics | None = None
     openings: tuple[QuestionRule, ...] = ()
     selectors: Stages = field(default_factory=dict)
+    at_once: bool = False
 
 
 def _policy(recipe: Recipe, plan: Plan) -> Policy:
@@ -53,7 +54,10 @@ def _policy(recipe: Recipe, plan: Plan) -> Policy:
     stage = prepare_stage(recipe.questions, plan.deployments)
     heuristics = Heuristics(recipe.heuristics) if recipe.heuristics else None
     openings = tuple(rule for rule in recipe.questions if rule.opening is not None)
-    return Policy(recipe, stage, needed, compiled, settled, heuristics, openings, selector_stages(recipe, plan))
+    chosen = any(len(one.model_refs) > 1 and one.selector.kind != "static" for one in recipe.decisions)
+    selectors = selector_stages(recipe, plan)
+    at_once = not recipe.questions and not chosen
+    return Policy(recipe, stage, needed, compiled, settled, heuristics, openings, selectors, at_once)
 
 
 class Generation:
@@ -78,6 +82,14 @@ class Generation:
             for decision in recipe.decisions
         )
         """Whether something told of a request needs notes of how it was decided."""
+        self.measured = frozenset(
+            ref.model
+            for recipe in plan.recipes.values()
+            for decision in recipe.decisions
+            if decision.selector.measured is not None
+            for ref in decision.model_refs
+        )
+        """Models of which some selector reads how they have answered."""
         self.trusts_identity = any(listener.trusted_peers for listener in plan.listeners)
         """Whether somebody may tell who asks; Envoy lets nobody else's word through."""
         self.signal_timeout_s = plan.signal_timeout_ms / 1000 or DEFAULT_SIGNAL_TIMEOUT_S

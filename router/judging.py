@@ -9,9 +9,11 @@ import asyncio
 from collections.abc import Callable, Mapping
 
 from router.acting.affinity import Affinity, conversation
-from router.acting.picking import by_question, by_weight
+from router.acting.latencies import Latencies
+from router.acting.picking import NoneWillDo, by_measure, by_question, by_weight
 from router.acting.target import Contest
 from router.config.candidates import ModelRef
+from router.config.measures import MeasureRule
 from router.deciding.engine import Outcome, decide
 from router.explaining.notes import Notes
 from router.generation import Generation, Policy
@@ -30,8 +32,11 @@ LARGE_BODY = 256 * 1024
 class Judge:
     """Judges requests by their recipes. Knows which conversations hold which model; else it remembers nothing."""
 
-    def __init__(self, metrics: Metrics, clock: Callable[[], float], draw: Callable[[], float]) -> None:
+    def __init__(
+        self, metrics: Metrics, clock: Callable[[], float], draw: Callable[[], float], latencies: Latencies
+    ) -> None:
         """`draw` gives chance, from 0 to below 1, wherever a recipe leaves something to it."""
+        self._latencies = latencies
         self._metrics = metrics
         self._clock = clock
         self._draw = draw
@@ -45,6 +50,16 @@ class Judge:
         if policy.recipe.questions:
             answers = await self._ask(generation, policy, request, readings, notes)
             readings = {**readings, **read_all(policy.recipe.questions, answers)}
+        return self._decide(policy, readings, notes)
+
+    def judge_at_once(self, generation: Generation, policy: Policy, request: LlmRequest, head: Head) -> Outcome:
+        """The same where the recipe asks nothing, for a request that is not large."""
+        readings: Mapping[str, Reading] = {}
+        if policy.heuristics is not None:
+            readings = policy.heuristics.read(RequestFacts(request, head.headers, trusted=generation.trusts_identity))
+        return self._decide(policy, readings, None)
+
+    def _decide(self, policy: Policy, readings: Mapping[str, Reading], notes: Notes | None) -> Outcome:
         started = self._clock()
         outcome = decide(policy.compiled, readings)
         ended = self._clock()
@@ -101,12 +116,20 @@ class Judge:
         return answers
 
     async def pick(
-        self, generation: Generation, policy: Policy, contest: Contest, request: LlmRequest, head: Head
+        self,
+        generation: Generation,
+        policy: Policy,
+        contest: Contest,
+        request: LlmRequest,
+        head: Head,
+        notes: Notes | None,
     ) -> ModelRef:
-        """One of several candidates: the conversation's own, if it has one already."""
+        """One of several candidates: the conversation's own, if it has one already. Raises Refused."""
         selector = contest.rule.selector
         key = conversation(contest, head.headers, request) if selector.sticky else None
         ref = self._affinity.of(key, contest.refs) if key is not None else None
+        if selector.measured is not None and (ref is None or notes is not None):
+            ref = self._measured(generation, selector.measured, contest, ref, notes)
         if ref is None and selector.question is None:
             ref = by_weight(contest, key, self._draw).ref
         if ref is None:
@@ -120,3 +143,17 @@ class Judge:
         if key is not None:
             self._affinity.keep(key, ref.model)
         return ref
+
+    def _measured(
+        self, generation: Generation, rule: MeasureRule, contest: Contest, kept: ModelRef | None, notes: Notes | None
+    ) -> ModelRef:
+        """What was measured decides, unless the conversation has a model already."""
+        try:
+            picked = by_measure(contest, rule, self._latencies, generation.plan.models, kept)
+        except NoneWillDo as refused:
+            if notes is not None:
+                notes.contestants = refused.contestants
+            raise
+        if notes is not None:
+            notes.contestants = picked.contestants
+        return picked.ref

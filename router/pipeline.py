@@ -20,6 +20,8 @@ import msgspec
 
 from router.acting.answering import own_answer
 from router.acting.editing import edited, edits
+from router.acting.latencies import Latencies
+from router.acting.plugins import plugins
 from router.acting.target import Answered, Contest, Refused, Settled, Target, settle, target_by_name
 from router.explaining.diagnostics import diagnostics
 from router.explaining.notes import Notes
@@ -111,12 +113,17 @@ class Pipeline:
         *,
         clock: Callable[[], float] = time.monotonic,
         draw: Callable[[], float] = random.random,
+        latencies: Latencies | None = None,
     ) -> None:
-        """`draw` gives chance, from 0 to below 1, wherever a recipe leaves something to it."""
+        """`draw` gives chance, from 0 to below 1, wherever a recipe leaves something to it.
+
+        `latencies` is what is known of backends so far.
+        """
         self._generation = generation
         self._metrics = metrics
         self._clock = clock
-        self._judge = Judge(metrics, clock, draw)
+        self.latencies = Latencies(clock) if latencies is None else latencies
+        self._judge = Judge(metrics, clock, draw, self.latencies)
         self.ready = True
         """False while its models have not answered for the first time: what would be asked then is unknown, and a lone
         router is sent requests however unhealthy it says that it is. Nothing is decided meanwhile."""
@@ -183,10 +190,11 @@ class Pipeline:
             return self._later(incoming, self._read_and_decide(incoming, body))
         try:
             plain, request = _read(incoming, body)
-            settled = self._known(incoming, request)
+            settled = self._known(incoming, plain, request)
             if settled is None:
                 return self._later(incoming, self._decide(incoming, plain, request))
-            verdict = self._verdict(incoming, settled, plain, _changed(incoming, settled, plain, request))
+            changed = _changed(incoming, settled, plain, request)
+            verdict = self._verdict(incoming, settled, plain, changed, streaming=request.stream)
         except (WireError, Refused) as error:
             verdict = self._refuse(incoming.format, error)
         self._metrics.routing_seconds.observe(self._clock() - incoming.started)
@@ -241,19 +249,24 @@ class Pipeline:
             notes.request = request
         settled = await self._settle(incoming, request)
         if notes is not None:
-            notes.target = settled
+            notes.target, notes.settled_at = settled, self._clock()
         if _is_large(plain, None):
             changed = await asyncio.to_thread(_changed, incoming, settled, plain, request)
         else:
             changed = _changed(incoming, settled, plain, request)
-        return self._verdict(incoming, settled, plain, changed)
+        return self._verdict(incoming, settled, plain, changed, streaming=request.stream)
 
-    def _known(self, incoming: Incoming, request: LlmRequest) -> Settled | None:
+    def _known(self, incoming: Incoming, plain: bytes, request: LlmRequest) -> Settled | None:
         """What a request comes to without a model or anything else to wait for; None where there is."""
-        recipe = _recipe(incoming.generation, request)
+        generation, wanted = incoming.generation, incoming.format.api
+        recipe = _recipe(generation, request)
         if recipe is None:
-            return target_by_name(incoming.generation.plan, request.model, incoming.format.api)
-        settled = incoming.generation.policies[recipe].foregone.get(incoming.format.api)
+            return target_by_name(generation.plan, request.model, wanted)
+        policy = generation.policies[recipe]
+        settled = policy.foregone.get(wanted)
+        if settled is None and policy.at_once and not _is_large(plain, None):
+            outcome = self._judge.judge_at_once(generation, policy, request, incoming.head)
+            settled = settle(generation.plan, recipe, outcome, wanted)
         if settled is None or isinstance(settled, Contest):
             return None
         self._count(recipe, settled)
@@ -274,7 +287,7 @@ class Pipeline:
             settled = settle(generation.plan, recipe, outcome, wanted)
         self._count(recipe, settled)
         if isinstance(settled, Contest):
-            ref = await self._judge.pick(generation, policy, settled, request, incoming.head)
+            ref = await self._judge.pick(generation, policy, settled, request, incoming.head, incoming.notes)
             return settled.target(generation.plan, ref)
         return settled
 
@@ -282,8 +295,12 @@ class Pipeline:
         if settled.decision is not None:
             self._metrics.decided(recipe, settled.decision)()
 
-    def _verdict(self, incoming: Incoming, settled: Settled, plain: bytes, changed: bytes | None) -> Reply | Forward:
+    def _verdict(
+        self, incoming: Incoming, settled: Settled, plain: bytes, changed: bytes | None, *, streaming: bool
+    ) -> Reply | Forward:
         """What the gateway is told. `changed` is the body as it must be forwarded, None for as it came."""
+        if settled.decision is not None:
+            self._acted(settled.told["recipe"], settled.decision, settled)
         if isinstance(settled, Answered):
             return own_answer(settled, incoming.format, plain)
         model = settled.model.name
@@ -297,7 +314,16 @@ class Pipeline:
         if written is not None:
             headers = written.written(incoming.head.headers) | headers
             remove = (*written.delete, *remove)
-        return Forward(model, headers, remove, changed, settled.told, _structs(settled, incoming.notes))
+        measured = incoming.generation.measured
+        watch = self.latencies.watch(settled.model, streaming=streaming) if model in measured else None
+        return Forward(model, headers, remove, changed, settled.told, _structs(settled, incoming.notes), watch)
+
+    def _acted(self, recipe: str, decision: str, settled: Settled) -> None:
+        """Count what a decision has done."""
+        if isinstance(settled, Target):
+            self._metrics.selected(recipe, decision, settled.told["algorithm"], settled.model.name)()
+        for plugin in plugins(settled):
+            self._metrics.plugin(recipe, decision, plugin)()
 
     # Errors.
 

@@ -12,16 +12,28 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 
 class QuestionType(StrEnum):
-    """The five kinds of question a text model can be asked."""
+    """The kinds of question a text model can be asked: the five that decide something, and how alike texts are."""
 
     NOUL = "noul"
     CHOICE = "choice"
     SCORE = "score"
     SET = "set"
     SPAN = "span"
+    SIMILARITY = "similarity"
+
+
+DECIDING: Final = (
+    QuestionType.NOUL,
+    QuestionType.CHOICE,
+    QuestionType.SCORE,
+    QuestionType.SET,
+    QuestionType.SPAN,
+)
+"""The kinds of question of decision models, which cards and operators name. Similarity is what an encoder gives."""
 
 
 class SpanHead(StrEnum):
@@ -47,7 +59,8 @@ class UnknownReason(StrEnum):
 class Option:
     """One option of a choice, label of a set or span, level of a score, or side (`true`/`false`) of a noul.
 
-    For a score, `key` is the level's index as text ("0", "1", ...) and `description` the level's text.
+    For a score, `key` is the level's index as text ("0", "1", ...) and `description` the level's text; so it is for a
+    similarity and the texts that a state is compared with.
     """
 
     key: str
@@ -126,13 +139,20 @@ class SpanAnswer:
 
 
 @dataclass(frozen=True, slots=True)
+class SimilarityAnswer:
+    """How alike a text is to each of the texts that it was compared with: cosines, -1 to 1, in their order."""
+
+    similarities: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Unknown:
     """No answer: it came too late, failed or was refused. Never the same as "no"."""
 
     reason: UnknownReason
 
 
-Answer = NoulAnswer | ChoiceAnswer | ScoreAnswer | SetAnswer | SpanAnswer | Unknown
+Answer = NoulAnswer | ChoiceAnswer | ScoreAnswer | SetAnswer | SpanAnswer | SimilarityAnswer | Unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +183,8 @@ class Capabilities:
     `question_types` are those it answers for free questions (the operator's own words); `presets` maps a preset name to
     the type, and `preset_labels` to the labels that its answer can hold. `preset_thresholds` are the calibrated ones.
     `preset_parts` names the parts of a structured state that a preset is about: `user`, `answer`, or the two texts that
-    it compares. Lengths are in tokens. `sha256` identifies the model's files where they are at hand.
+    it compares. `similarity` says that it tells how alike texts are. Lengths are in tokens. `sha256` identifies the
+    model's files where they are at hand.
     """
 
     question_types: frozenset[QuestionType]
@@ -176,6 +197,7 @@ class Capabilities:
     preset_thresholds: Mapping[str, float] = field(default_factory=dict)
     preset_parts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     modalities: tuple[str, ...] = ("text",)
+    similarity: bool = False
     licence: str | None = None
     sha256: str | None = None
 

@@ -46,8 +46,11 @@ class AnswerWatch(Protocol):
     def body(self, piece: bytes, *, last: bool) -> None:
         """A piece of the body, in its content encoding, on its way to the client."""
 
-    def over(self) -> None:
-        """Nothing more will be told. Always called, once, also when neither headers nor the end of a body came."""
+    def over(self, *, left: bool) -> None:
+        """Nothing more will be told. Always called, once, also when neither headers nor the end of a body came.
+
+        `left`: the router looked away, so that nobody knows how the answer went on.
+        """
 
 
 class Forward(msgspec.Struct, frozen=True):

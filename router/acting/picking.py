@@ -1,18 +1,25 @@
-"""One of several candidates, picked by the decision's selector: by weight, or by one more question to a model."""
+"""One of several candidates, picked by the decision's selector: by weight, by one more question to a model, or by what
+was measured of the candidates.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from router.acting.factors import by_factors
+from router.acting.latencies import Latencies
 from router.acting.selection import drawn, drawn_for, eligible
-from router.acting.target import Contest
+from router.acting.standing import Contestants, Why, by_latency
+from router.acting.target import Contest, Refused
 from router.asking.asker import Asker
 from router.asking.plan import StagePlan, prepare
 from router.config.candidates import ModelRef
-from router.config.plan import ApiFormat, Deployment, Plan, Recipe
+from router.config.measures import LatencyRule, MeasureRule
+from router.config.plan import ApiFormat, Deployment, Plan, ProviderModel, Recipe
 from router.questions import Answer, ChoiceAnswer, Unknown, UnknownReason
 from router.scan.view import routing_view
+from router.wire.errors import ErrorCode
 from router.wire.request import LlmRequest, state_text
 
 Stages = Mapping[tuple[str, ApiFormat], StagePlan]
@@ -21,10 +28,14 @@ Stages = Mapping[tuple[str, ApiFormat], StagePlan]
 
 @dataclass(frozen=True, slots=True)
 class Picked:
-    """A candidate; `fallback` says why the model that should have chosen did not."""
+    """A candidate; `fallback` says why the model that should have chosen did not.
+
+    `contestants` is how all candidates stand, where the selector reads what was measured of them.
+    """
 
     ref: ModelRef
     fallback: UnknownReason | None = None
+    contestants: Contestants | None = None
 
 
 def selector_stages(recipe: Recipe, plan: Plan) -> Stages:
@@ -44,6 +55,31 @@ def selector_stages(recipe: Recipe, plan: Plan) -> Stages:
 def by_weight(contest: Contest, key: bytes | None, draw: Callable[[], float]) -> Picked:
     """By weight: always the same for the same conversation, in every process; by chance where there is none."""
     return Picked(drawn(contest.refs, draw()) if key is None else drawn_for(contest.refs, key))
+
+
+def by_measure(
+    contest: Contest,
+    rule: MeasureRule,
+    latencies: Latencies,
+    models: Mapping[str, ProviderModel],
+    kept: ModelRef | None,
+) -> Picked:
+    """By what was measured, unless the conversation has a model already: `kept`. Raises NoneWillDo."""
+    candidates = [(models[ref.model], latencies.measured(models[ref.model])) for ref in contest.refs]
+    stand = by_latency(rule, candidates) if isinstance(rule, LatencyRule) else by_factors(rule, candidates)
+    if kept is not None:
+        return Picked(kept, None, replace(stand, picked=contest.refs.index(kept), why=Why.CONVERSATION))
+    if stand.picked is None:
+        raise NoneWillDo(stand)
+    return Picked(contest.refs[stand.picked], None, stand)
+
+
+class NoneWillDo(Refused):
+    """No candidate keeps to the selector's limits, and it says that then there is none."""
+
+    def __init__(self, contestants: Contestants) -> None:
+        super().__init__(ErrorCode.NO_ELIGIBLE_MODEL)
+        self.contestants = contestants
 
 
 async def by_question(

@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 
+from router.acting.latencies import Latencies
 from router.admin.bridge import Bridge
 from router.explaining.explanation import explain
 from router.explaining.notes import Notes
@@ -37,8 +38,12 @@ class NotReadable(Exception):
 class Previewer:
     """Explains requests on what serves at the moment."""
 
-    def __init__(self, bridge: Bridge, generation: Callable[[], Generation]) -> None:
+    def __init__(
+        self, bridge: Bridge, generation: Callable[[], Generation], latencies: Latencies | None = None
+    ) -> None:
+        """`latencies` is what the serving pipeline has measured of backends: read here, and not added to."""
         self._bridge = bridge
+        self._latencies = latencies
         self._generation = generation
         self._uncounted = Metrics()
 
@@ -62,7 +67,8 @@ class Previewer:
 
     async def _decide(self, posed: Posed) -> tuple[Generation, Notes, object]:
         generation, notes = self._generation(), Notes()
-        verdict = await Pipeline(generation, self._uncounted).decided(posed.head, posed.body, generation, notes)
+        pipeline = Pipeline(generation, self._uncounted, latencies=self._latencies)
+        verdict = await pipeline.decided(posed.head, posed.body, generation, notes)
         return generation, notes, verdict
 
 

@@ -11,9 +11,10 @@ from typing import Any
 
 import orjson
 
-from router.questions import Capabilities, Option, Question, QuestionType
+from router.questions import DECIDING, Capabilities, Option, Question, QuestionType
 
-_TYPES = {question_type.value: question_type for question_type in QuestionType}
+_TYPES = {question_type.value: question_type for question_type in DECIDING}
+_ALIKE = Question(QuestionType.SIMILARITY, options=(Option("0", "a greeting"),))
 _YES_OR_NO = Question(QuestionType.NOUL, instructions="Is this a greeting?")
 _TINY = {
     QuestionType.NOUL: _YES_OR_NO,
@@ -50,7 +51,7 @@ def tiny_question(capabilities: Capabilities | None) -> Question:
             return question
     for preset, question_type in capabilities.presets.items():
         return Question(question_type, preset=preset)
-    return _YES_OR_NO
+    return _ALIKE if capabilities.similarity else _YES_OR_NO
 
 
 def _read_card(card: dict[str, Any]) -> Capabilities | None:
@@ -67,6 +68,7 @@ def _read_card(card: dict[str, Any]) -> Capabilities | None:
         validated_input_tokens=_positive(limits.get("validated_input_tokens")),
         max_options=_positive(limits.get("max_options")) or 255,
         max_labels=_positive(limits.get("max_labels")) or 255,
+        similarity=card.get("similarity") is True,
     )
 
 

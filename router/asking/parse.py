@@ -25,6 +25,7 @@ from router.questions import (
     QuestionType,
     ScoreAnswer,
     SetAnswer,
+    SimilarityAnswer,
     Span,
     SpanAnswer,
     Unknown,
@@ -134,7 +135,20 @@ def _plain(answer: Mapping[str, Any], asked: Asked) -> Answer:
         raise _InvalidError
     if asked.type is QuestionType.NOUL:
         return NoulAnswer(_probability(answer.get("noul")))
+    if asked.type is QuestionType.SIMILARITY:
+        return _similarity(answer, asked.labels)
     return _choice(answer, asked.labels) if asked.type is QuestionType.CHOICE else _score(answer, asked.labels)
+
+
+def _similarity(answer: Mapping[str, Any], candidates: tuple[str, ...] | None) -> SimilarityAnswer:
+    """One cosine a candidate, in the order asked."""
+    raw = answer.get("similarities")
+    if not isinstance(raw, list) or candidates is None or len(raw) != len(candidates):
+        raise _InvalidError
+    cosines = tuple(_number(value) for value in raw)
+    if not all(-1 - _OUTSIDE <= cosine <= 1 + _OUTSIDE for cosine in cosines):
+        raise _InvalidError
+    return SimilarityAnswer(cosines)
 
 
 def _choice(answer: Mapping[str, Any], labels: tuple[str, ...] | None) -> ChoiceAnswer:

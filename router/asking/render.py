@@ -56,7 +56,9 @@ def render(question: Question) -> dict[str, Any]:
         body["preset"] = question.preset
     if question.instructions is not None:
         body["instructions"] = question.instructions
-    if question.options:
+    if question.type is QuestionType.SIMILARITY:
+        body["candidates"] = [option.description for option in question.options]
+    elif question.options:
         body["criteria"] = _criteria(question)
     if question.threshold is not None:
         body["threshold"] = question.threshold

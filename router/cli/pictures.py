@@ -9,13 +9,14 @@ from rich.markup import escape
 from rich.table import Table
 from rich.tree import Tree
 
+from router.cli.contestants import candidates
 from router.deciding.kleene import Truth
 from router.deciding.projections import Range
 from router.deciding.trace import DecisionTrace, TraceNode
 from router.explaining.explanation import Explanation
 from router.explaining.facts import RuleFact
-from router.explaining.preview import because, bounds, rule_name, status
-from router.questions import QuestionType
+from router.explaining.preview import because, bounds, nearest, rule_name, status
+from router.questions import QuestionType, SimilarityAnswer
 
 _MARKS: Final = {
     Truth.TRUE: "[green]✔ true[/]",
@@ -33,7 +34,7 @@ def draw(explanation: Explanation, stream: TextIO) -> None:
     console = Console(file=stream, highlight=False, soft_wrap=False)
     if not console.is_terminal:
         console = Console(file=stream, highlight=False, width=max(console.width, _NARROWEST), color_system=None)
-    for part in (_rules(explanation), _projections(explanation), _decisions(explanation)):
+    for part in (_rules(explanation), _projections(explanation), _decisions(explanation), candidates(explanation)):
         if part is not None:
             console.print(part)
     for line in _verdict(explanation):
@@ -82,6 +83,8 @@ def _answer(fact: RuleFact) -> str:
     reading = fact.reading
     if reading.matched is None:
         return str(fact.reason)
+    if isinstance(fact.answer, SimilarityAnswer):
+        return f"{reading.values['']:.3f}, candidate {nearest(fact.answer)}"
     if fact.type in (None, QuestionType.NOUL, QuestionType.SCORE):
         return f"{reading.values['']:.4g}" if "" in reading.values else reading.label or ""
     best = sorted(((value, label) for label, value in reading.values.items() if label), reverse=True)

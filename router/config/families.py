@@ -24,7 +24,10 @@ HEURISTIC: Final = (
 )
 """Families that the router computes by itself."""
 
-FAMILIES: Final = (SYSTEMONE, *LEARNED, *HEURISTIC)
+EMBEDDING: Final = "embedding"
+"""The family that asks a model how alike the current turn is to texts of the configuration."""
+
+FAMILIES: Final = (SYSTEMONE, *LEARNED, EMBEDDING, *HEURISTIC)
 
 SPELLINGS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -32,6 +35,7 @@ SPELLINGS: Final[Mapping[str, str]] = MappingProxyType(
         "decision": SYSTEMONE,
         "domains": "domain",
         "user_feedbacks": "user_feedback",
+        "embeddings": EMBEDDING,
         "keywords": "keyword",
         "languages": "language",
         "role_bindings": "authz",
@@ -41,7 +45,7 @@ SPELLINGS: Final[Mapping[str, str]] = MappingProxyType(
 """Every way to write a family, as a container of rules or as the type of a condition or input."""
 
 LATER: Final = (
-    *("jailbreak", "safety", "pii", "embedding", "embeddings", "kb", "kb_metric", "preference", "preferences"),
+    *("jailbreak", "safety", "pii", "kb", "kb_metric", "preference", "preferences"),
     *("classifier", "classifiers", "reask"),
 )
 """Spellings of families that the dialect has and this version does not build."""

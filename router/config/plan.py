@@ -15,12 +15,14 @@ from typing import Literal
 from router.config.actions import NOTHING, Actions
 from router.config.candidates import ModelRef
 from router.config.heuristics import HeuristicRule
+from router.config.measures import MeasureRule, Price
 from router.config.services import AccessToken, ReplaySettings, TracingSettings
 from router.questions import Answer, Capabilities, Predicate, Question
 
 OnError = Literal["match", "no_match"]
 OnUnknown = Literal["match", "no_match", "fail_request"]
 ValueSource = Literal["binary", "confidence", "raw", "score"]
+Aggregation = Literal["max", "mean", "any"]
 
 
 class ApiFormat(StrEnum):
@@ -119,6 +121,7 @@ class QuestionRule:
 
     `name` is the rule's key (`config.families`). `labels` are the options of a choice by which the rule as a whole
     matches, where not by all. `opening` is what is known without asking when nothing precedes the current turn.
+    `aggregation` is what a rule makes of the similarities to its candidates.
     """
 
     name: str
@@ -129,6 +132,7 @@ class QuestionRule:
     timeout_ms: int
     labels: frozenset[str] | None = None
     opening: Answer | None = None
+    aggregation: Aggregation = "max"
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,14 +162,16 @@ Rule = Leaf | Node
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """How one of a decision's candidates is picked: the first, one by weight, or by one more question.
+    """How one of a decision's candidates is picked: the first, one by weight, by one more question, or by what was
+    measured of them.
 
     `question` is a choice between the candidates, by their names. With `sticky`, a conversation keeps its model.
     """
 
-    kind: Literal["static", "weighted", "systemone"]
+    kind: Literal["static", "weighted", "systemone", "latency_aware", "multi_factor"]
     question: QuestionRule | None = None
     sticky: bool = True
+    measured: MeasureRule | None = None
 
 
 STATIC = Selector("static")
@@ -309,12 +315,17 @@ class Backend:
 
 @dataclass(frozen=True, slots=True)
 class ProviderModel:
-    """A backend LLM by its logical name (also the value of `x-selected-model`)."""
+    """A backend LLM by its logical name (also the value of `x-selected-model`).
+
+    `quality` is from 0 to 1. It and the price are None where the configuration does not say.
+    """
 
     name: str
     api_format: ApiFormat
     provider_model_id: str
     backends: tuple[Backend, ...]
+    price: Price | None = None
+    quality: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
-"""Which request headers a plan reads beside those that say how a request travels.
+"""What a plan reads of requests and answers beside what says how a request travels.
 
-Envoy sends the router no others: nobody's key and no cookie leaves Envoy for it.
+Envoy sends the router nothing else: nobody's key and no cookie leaves Envoy for it, and a phase that nothing reads is
+not asked.
 """
 
 from __future__ import annotations
@@ -25,3 +26,10 @@ def read_headers(plan: Plan) -> tuple[str, ...]:
     if services.replay is not None and services.replay.capture_personal_data:
         names.update((REQUEST_ID, *SESSION_HEADERS))
     return tuple(sorted(names))
+
+
+def reads_answers(plan: Plan) -> bool:
+    """Whether something reads how backends answer: a selector that measures them, or records of requests."""
+    return plan.services.replay is not None or any(
+        decision.selector.measured is not None for recipe in plan.recipes.values() for decision in recipe.decisions
+    )

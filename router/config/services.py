@@ -24,6 +24,7 @@ MATCHED_NAMES: Final = {
     "fact_check": "fact-check",
     "user_feedback": "user-feedback",
     "turn_relation": "turn-relation",
+    "embedding": "embeddings",
 }
 """What `x-vsr-matched-` goes on with, by family of rules."""
 TRACE_HEADERS: Final = ("traceparent", "tracestate")

@@ -15,7 +15,12 @@ from router.questions import Predicate
 from router.signals.reading import Measure, Reading
 from router.signals.traits import Trait
 
-_KINDS = {Measure.PROBABILITY: ScoreKind.PROBABILITY, Measure.SHARE: ScoreKind.SHARE, None: None}
+_KINDS = {
+    Measure.PROBABILITY: ScoreKind.PROBABILITY,
+    Measure.SIMILARITY: ScoreKind.SIMILARITY,
+    Measure.SHARE: ScoreKind.SHARE,
+    None: None,
+}
 
 
 class Facts(NamedTuple):

@@ -26,6 +26,8 @@ class ScoreKind(StrEnum):
     PROBABILITY = "probability"
     DISTANCE = "distance"
     """How far inside a projection's band its score lies, squashed to 0..1."""
+    SIMILARITY = "similarity"
+    """How alike a text is to the candidates of an embedding rule."""
     SHARE = "share"
     """How many of an event's criteria were found."""
 

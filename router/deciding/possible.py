@@ -86,6 +86,16 @@ class _Standing(NamedTuple):
         return self.item.decision
 
 
+class Fate(NamedTuple):
+    """What can become of a decision that could still be selected or fail the request: some of these, or to be passed
+    over, which `sure` excludes."""
+
+    decision: Decision
+    may_match: bool
+    may_fail: bool
+    sure: bool
+
+
 class Outlook:
     """A recipe made ready for such questions. Immutable, and shared by all requests."""
 
@@ -115,6 +125,14 @@ class Outlook:
         """The decisions that could still be selected or fail the request, and whether each matches for certain."""
         found = self._contenders(self._standings(self._facts(readings)))
         return tuple((standing.decision, standing.fates == _MATCHES) for standing in found)
+
+    def fates(self, readings: Readings) -> tuple[Fate, ...]:
+        """What can become of each decision that could still be selected or fail the request."""
+        return tuple(
+            Fate(decision, bool(fates & _MATCHES), bool(fates & _FAILS), not fates & _REJECTS)
+            for (item, fates) in self._contenders(self._standings(self._facts(readings)))
+            for decision in (item.decision,)
+        )
 
     def needed_rules(self, readings: Readings) -> Rules:
         """As the function of this name."""

@@ -42,5 +42,5 @@ def _supposing(compiled: CompiledRecipe, readings: Readings, key: str) -> Readin
     labels = dict.fromkeys((option.key for option in rule.question.options), 1.0)
     if kind is QuestionType.SCORE:
         return {**readings, key: Reading(kind, True, None, {"": float(max(len(labels) - 1, 1))})}
-    own = {} if kind is QuestionType.NOUL else labels
+    own = {} if kind in (QuestionType.NOUL, QuestionType.SIMILARITY) else labels
     return {**readings, key: Reading(kind, True, 1.0, {**own, "": 1.0}, own)}

@@ -13,6 +13,7 @@ from router.questions import (
     QuestionType,
     ScoreAnswer,
     SetAnswer,
+    SimilarityAnswer,
     Span,
     SpanAnswer,
     Unknown,
@@ -26,6 +27,7 @@ _TYPES = {
     ScoreAnswer: QuestionType.SCORE,
     SetAnswer: QuestionType.SET,
     SpanAnswer: QuestionType.SPAN,
+    SimilarityAnswer: QuestionType.SIMILARITY,
 }
 
 
@@ -41,18 +43,22 @@ def recorded_answer(record: Mapping[str, Any]) -> Answer:
     ((kind, value),) = record.items()
     match kind:
         case "unknown":
-            return Unknown(UnknownReason(value))
+            answer: Answer = Unknown(UnknownReason(value))
         case QuestionType.NOUL:
-            return NoulAnswer(**value)
+            answer = NoulAnswer(**value)
         case QuestionType.CHOICE:
-            return ChoiceAnswer(**value)
+            answer = ChoiceAnswer(**value)
         case QuestionType.SCORE:
-            return ScoreAnswer(value["score"], tuple(value["probabilities"]), value["confidence"])
+            answer = ScoreAnswer(value["score"], tuple(value["probabilities"]), value["confidence"])
         case QuestionType.SET:
-            return SetAnswer(frozenset(value["selected"]), value["probabilities"], value["composed"])
+            answer = SetAnswer(frozenset(value["selected"]), value["probabilities"], value["composed"])
         case QuestionType.SPAN:
-            return SpanAnswer(tuple(Span(**span) for span in value["spans"]), value["word_probability"])
-    raise ValueError("not an answer")
+            answer = SpanAnswer(tuple(Span(**span) for span in value["spans"]), value["word_probability"])
+        case QuestionType.SIMILARITY:
+            answer = SimilarityAnswer(tuple(value["similarities"]))
+        case _:
+            raise ValueError("not an answer")
+    return answer
 
 
 def reading_record(reading: Reading) -> dict[str, Any]:

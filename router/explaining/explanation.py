@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from router.acting.standing import Contestants
 from router.asking.report import CallReport
 from router.config.plan import Decision, Plan
 from router.deciding.engine import CompiledRecipe, Outcome, decide
@@ -38,6 +39,7 @@ class Explanation:
 
     `recipe` is None when the client named a provider model itself: then there is nothing but `model`. `model` is None
     when the request was refused, and `code` says with what. `bands` says which score each projection output is of.
+    `contestants` is how the decision's candidates stood, where its selector reads what was measured of them.
     """
 
     requested_model: str | None
@@ -53,6 +55,7 @@ class Explanation:
     code: ErrorCode | None
     calls: tuple[CallReport, ...]
     times: Times
+    contestants: Contestants | None = None
 
     @property
     def decision(self) -> Decision | None:
@@ -87,6 +90,7 @@ def explain(plan: Plan, compiled: CompiledRecipe | None, notes: Notes) -> Explan
         code=notes.code,
         calls=notes.calls,
         times=_times(notes),
+        contestants=notes.contestants,
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from router.acting.standing import Contestants
 from router.acting.target import Settled
 from router.asking.plan import StateKey
 from router.asking.report import CallReport
@@ -24,8 +25,9 @@ class Notes:
     """One request on its way to a verdict. What was not reached is empty.
 
     `texts` is what the decision models were shown, by deployment and part of the request. `recipe` is None when the
-    client named a provider model itself; `code` is set when the request ended with an error of ours. Times are seconds
-    of the pipeline's clock: `asked_at` is when the questions left, 0 when none did.
+    client named a provider model itself; `contestants` is how candidates stood whose answers are measured; `code` is
+    set when the request ended with an error of ours. Times are seconds of the pipeline's clock: `asked_at` is when the
+    questions left, 0 when none did.
     """
 
     request: LlmRequest | None = None
@@ -35,12 +37,14 @@ class Notes:
     readings: Mapping[str, Reading] = field(default_factory=dict)
     calls: tuple[CallReport, ...] = ()
     outcome: Outcome | None = None
+    contestants: Contestants | None = None
     target: Settled | None = None
     code: ErrorCode | None = None
     started: float = 0.0
     asked_at: float = 0.0
     answered_at: float = 0.0
     decided_at: float = 0.0
+    settled_at: float = 0.0
     ended: float = 0.0
 
     def fail(self, code: ErrorCode) -> None:

@@ -14,6 +14,7 @@ from router.config.families import PROJECTION, written_name
 from router.config.plan import Plan
 from router.deciding.kleene import Truth
 from router.deciding.trace import DecisionTrace, TraceNode
+from router.explaining.candidates import candidates_json
 from router.explaining.explanation import Explanation
 from router.explaining.facts import RuleFact
 from router.explaining.ranking import Because
@@ -24,6 +25,7 @@ from router.questions import (
     Predicate,
     ScoreAnswer,
     SetAnswer,
+    SimilarityAnswer,
     SpanAnswer,
     Unknown,
 )
@@ -73,6 +75,7 @@ def as_json(explanation: Explanation, plan: Plan, *, trace: bool, text: str | No
         "selection_status": status(explanation),
         "selection_method": explanation.algorithm,
         "selection_reason": because(explanation),
+        "selection": candidates_json(explanation.contestants) if explanation.contestants else None,
         "selection_otherwise": asdict(otherwise) if otherwise else None,
         "ranking": [asdict(one) for one in explanation.choice.ranked],
         "error": explanation.code.value if explanation.code else None,
@@ -92,19 +95,28 @@ def as_json(explanation: Explanation, plan: Plan, *, trace: bool, text: str | No
 
 def answer_json(answer: Answer | None) -> dict[str, Any] | None:
     """An answer as numbers and names; None when there is none. Spans are places, never what stands there."""
+    found: dict[str, Any] | None = None
     match answer:
         case None | Unknown():
-            return None
+            pass
         case NoulAnswer(probability):
-            return {"probability": probability}
+            found = {"probability": probability}
         case ChoiceAnswer(choice, probabilities, confidence):
-            return {"choice": choice, "probabilities": dict(probabilities), "confidence": confidence}
+            found = {"choice": choice, "probabilities": dict(probabilities), "confidence": confidence}
         case ScoreAnswer(score, levels, confidence):
-            return {"score": score, "probabilities": list(levels), "confidence": confidence}
+            found = {"score": score, "probabilities": list(levels), "confidence": confidence}
         case SetAnswer(selected, probabilities, composed):
-            return {"selected": sorted(selected), "probabilities": dict(probabilities), "composed": composed}
+            found = {"selected": sorted(selected), "probabilities": dict(probabilities), "composed": composed}
         case SpanAnswer(spans, word):
-            return {"spans": [asdict(span) for span in spans], "word_probability": word}
+            found = {"spans": [asdict(span) for span in spans], "word_probability": word}
+        case SimilarityAnswer(similarities):
+            found = {"best": nearest(answer), "similarities": list(similarities)}
+    return found
+
+
+def nearest(answer: SimilarityAnswer) -> int:
+    """The place, from 0, of the candidate that the text is most like; the first of equals."""
+    return max(range(len(answer.similarities)), key=answer.similarities.__getitem__)
 
 
 def bounds(predicate: Predicate | None) -> dict[str, float]:

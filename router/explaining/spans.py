@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, Protocol
 
+from router.acting.plugins import plugins
 from router.config.families import family_of
 from router.config.plan import Plan
 from router.explaining.notes import Notes
@@ -67,11 +68,14 @@ def request_span(plan: Plan, notes: Notes, origin: int) -> SpanRecord:
             _span("decision.evaluation", at(notes.answered_at), at(notes.decided_at), {"signals.matched": matched})
         )
     chosen = _chosen(notes)
-    decided = at(notes.decided_at or notes.ended)
+    settled = notes.settled_at or notes.ended
+    decided = at(notes.decided_at or settled)
     if notes.target is not None:
-        children.append(_span("routing.decision", decided, at(notes.ended), chosen))
+        children.append(_span("routing.decision", decided, at(settled), chosen))
     if "model" in chosen:
-        children.append(_span("backend.selection", decided, at(notes.ended), chosen))
+        children.append(_span("backend.selection", decided, at(settled), chosen))
+    if notes.target is not None and (ran := plugins(notes.target)):
+        children.append(_span("plugin.execution", at(settled), at(notes.ended), {"plugins": ",".join(ran)}))
     return _span(
         "request.received",
         at(notes.started),

@@ -105,7 +105,7 @@ class StreamMachine:
         """The stream has ended, however: to be called once, after everything else."""
         watch, self._request.watch = self._request.watch, None
         if watch is not None:
-            self._response.over(watch)
+            self._response.over(watch, left=self._request.unwatched)
 
     def _open(self, opening: Opening) -> Iterable[Command]:
         if opening.observed:

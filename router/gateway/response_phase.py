@@ -74,10 +74,10 @@ class ResponsePhase:
         self._trailers = True
         return (Send(replies.RESPONSE_TRAILERS),)
 
-    def over(self, watch: AnswerWatch) -> None:
-        """The stream is over."""
+    def over(self, watch: AnswerWatch, *, left: bool) -> None:
+        """The stream is over; `left`: by our own wish."""
         try:
-            watch.over()
+            watch.over(left=left)
         except Exception as error:
             self._tell(error)
 

@@ -37,6 +37,18 @@ class Metrics:
         self._models = Tallies("llm_model_requests", "Requests forwarded, by provider model.", ["model"], self.registry)
         self._decisions = Tallies("llm_decision_match", "Decisions selected.", ["recipe", "decision"], self.registry)
         self._signals = Tallies("llm_signal_match", "Rules that matched.", ["recipe", "signal"], self.registry)
+        self._selections = Tallies(
+            "llm_model_selection",
+            "Candidates that decisions came to, by the algorithm that picked them.",
+            ["recipe", "decision", "algorithm", "model"],
+            self.registry,
+        )
+        self._plugins = Tallies(
+            "llm_plugin_execution",
+            "Plugins of selected decisions that ran.",
+            ["recipe", "decision", "plugin"],
+            self.registry,
+        )
         self._fallbacks = Counter(
             "pointsman_selector_fallbacks",
             "Requests for which a selector's model gave no choice, so that the first candidate was taken.",
@@ -105,6 +117,8 @@ class Metrics:
         self.forwarded = cache(self._forwarded)
         self.decided = cache(self._decided)
         self.matched = cache(self._matched)
+        self.selected = cache(self._selected)
+        self.plugin = cache(self._plugin)
         self.selector_fallback = cache(self._selector_fallback)
         self.runtime_call = cache(self._runtime_call)
         self.runtime_seconds = cache(self._runtime_duration)
@@ -126,6 +140,12 @@ class Metrics:
 
     def _matched(self, recipe: str, signal: str) -> Callable[[], None]:
         return self._signals.labels(recipe, signal).inc
+
+    def _selected(self, recipe: str, decision: str, algorithm: str, model: str) -> Callable[[], None]:
+        return self._selections.labels(recipe, decision, algorithm, model).inc
+
+    def _plugin(self, recipe: str, decision: str, plugin: str) -> Callable[[], None]:
+        return self._plugins.labels(recipe, decision, plugin).inc
 
     def _selector_fallback(self, recipe: str, decision: str, reason: str) -> Callable[[], None]:
         return self._fallbacks.labels(recipe, decision, reason).inc

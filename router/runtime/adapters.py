@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .artifact import Artifact
 from .asking import Adapter
+from .encoder import TextEncoder
 from .engine import Engine
 from .gliclass import Gliclass
 from .gliner import Gliner
@@ -16,6 +17,7 @@ _ADAPTERS: dict[str, type[TwoTower | MarkerRow | Gliclass | Gliner]] = {
     "marker_row": MarkerRow,
     "gliclass": Gliclass,
     "gliner": Gliner,
+    "encoder": TextEncoder,
 }
 
 

@@ -164,7 +164,18 @@ class Gliner:
     label_tokens: int
 
 
-Settings = MarkerRow | Gliclass | Gliner
+@dataclass(frozen=True, slots=True)
+class Encoder:
+    """How a text's vector is made of the graph's output.
+
+    `pooling` is `mean` (of the tokens' states), `cls` (the first token's), or `none` (the graph gives one vector a
+    text).
+    """
+
+    pooling: str
+
+
+Settings = MarkerRow | Gliclass | Gliner | Encoder
 """What only one kind of adapter needs to know."""
 
 
@@ -210,6 +221,11 @@ class Card:
             return preset.threshold
         return self.thresholds.get(f"{kind.value}:*", default)
 
+    @property
+    def embeds(self) -> bool:
+        """Whether the model gives a vector for any text, so that it can tell how alike texts are."""
+        return self.custom is not None or isinstance(self.settings, Encoder)
+
     def capabilities(self, sha256: str | None = None) -> Capabilities:
         """What the model can be asked; `sha256` is the artifact's identity where it is known."""
         presets = self.presets.values()
@@ -224,6 +240,7 @@ class Card:
             preset_thresholds={preset.name: preset.threshold for preset in presets if preset.threshold is not None},
             preset_parts={preset.name: preset.pair or (preset.reads,) for preset in presets},
             modalities=self.modalities,
+            similarity=self.embeds,
             licence=self.licence,
             sha256=sha256,
         )

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from router.questions import QuestionType
+from router.questions import DECIDING, QuestionType
 
 from .card import Affine, Card, CustomQuestions, Graph, Limits, Reading, Tensor, Tokens
 from .card_presets import read_preset
@@ -19,7 +19,7 @@ from .reading import Reader
 
 FORMAT = "decision-onnx/1"
 CARD_FILE = "decision.json"
-ADAPTERS = ("two_tower", "classifier", "marker_row", "gliclass", "gliner")
+ADAPTERS = ("two_tower", "classifier", "marker_row", "gliclass", "gliner", "encoder")
 NUMERICS = ("batch_independent", "batch_dependent", "unmeasured")
 _SIZES = ("2", "3-5", "6-10", "11+")
 _POOLS: Mapping[str, str] = {
@@ -83,7 +83,7 @@ def parse_card(data: object, file: str = CARD_FILE, *, golden: bool = True) -> C
 
 
 def _types(section: Reader, key: str) -> frozenset[QuestionType]:
-    known = {kind.value for kind in QuestionType}
+    known = {kind.value for kind in DECIDING}
     names = section.texts(key)
     for name in names:
         if name not in known:
@@ -93,7 +93,7 @@ def _types(section: Reader, key: str) -> frozenset[QuestionType]:
 
 def _temperatures(calibration: Reader) -> dict[QuestionType, float]:
     section = calibration.section("temperature", {})
-    known = {kind.value for kind in QuestionType}
+    known = {kind.value for kind in DECIDING}
     for name in section:
         if name not in known:
             raise section.fail(name, "is not a question type")
@@ -105,7 +105,7 @@ def _temperatures(calibration: Reader) -> dict[QuestionType, float]:
 def _by_options(calibration: Reader) -> dict[str, float]:
     """Temperatures by `<type>:<number of options>`, where the numbers come in four groups."""
     section = calibration.section("temperature_by_options", {})
-    known = {f"{kind.value}:{size}" for kind in QuestionType for size in _SIZES}
+    known = {f"{kind.value}:{size}" for kind in DECIDING for size in _SIZES}
     for name in section:
         if name not in known:
             raise section.fail(name, f"must be <type>:<{' | '.join(_SIZES)}>")
@@ -256,6 +256,7 @@ _ANSWERED: Mapping[str, frozenset[QuestionType]] = {
     "marker_row": frozenset({QuestionType.CHOICE, QuestionType.SCORE, QuestionType.NOUL}),
     "gliclass": frozenset({QuestionType.SET, QuestionType.CHOICE, QuestionType.NOUL}),
     "gliner": frozenset({QuestionType.SPAN}),
+    "encoder": frozenset(),
 }
 
 
@@ -269,7 +270,7 @@ def _check_types(top: Reader, card: Card) -> None:
         if missing := sorted(card.question_types - _ANSWERED[card.adapter]):
             raise top.fail("question_types", f"{', '.join(missing)}: adapter {card.adapter} does not answer them")
         return
-    answered = {kind for kind in QuestionType if custom is not None and getattr(custom, kind.value) is not None}
+    answered = {kind for kind in DECIDING if custom is not None and getattr(custom, kind.value) is not None}
     if missing := sorted(card.question_types - answered):
         raise top.fail(
             "question_types", f"{', '.join(missing)} listed, but custom_questions does not say how to answer"

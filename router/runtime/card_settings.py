@@ -1,4 +1,4 @@
-"""The section of a card that belongs to its adapter: `marker_row`, `gliclass` or `gliner`."""
+"""The section of a card that belongs to its adapter: `marker_row`, `gliclass`, `gliner` or `encoder`."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 from router.questions import QuestionType
 
-from .card import Gliclass, Gliner, MarkerRow, Settings
+from .card import Encoder, Gliclass, Gliner, MarkerRow, Settings
 from .reading import Reader
 
+POOLINGS = ("mean", "cls", "none")
 _MARKED = ("choice", "score", "noul")
 
 
@@ -18,6 +19,7 @@ def read_settings(top: Reader, adapter: str) -> Settings | None:
         "marker_row": _marker_row,
         "gliclass": _gliclass,
         "gliner": _gliner,
+        "encoder": _encoder,
     }
     read = readers.get(adapter)
     if read is None:
@@ -62,3 +64,7 @@ def _gliner(section: Reader) -> Gliner:
         max_words=section.integer("max_words", 384, least=1),
         label_tokens=section.integer("label_tokens", 32, least=1),
     )
+
+
+def _encoder(section: Reader) -> Encoder:
+    return Encoder(section.one_of("pooling", POOLINGS, "mean"))

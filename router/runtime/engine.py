@@ -68,6 +68,11 @@ class Engine:
         values = self._run(wanted, self._layout.feed(full, width))
         return self._layout.split(rows, dict(zip(wanted, values, strict=True)))
 
+    @property
+    def outputs(self) -> frozenset[str]:
+        """Names of the tensors that the graph really gives."""
+        return frozenset(tensor.name for tensor in self._session.get_outputs())
+
     def shape(self, row: Row, output: str) -> tuple[int, ...]:
         """The whole shape of an output for one row alone: for adapters whose graphs come in several layouts."""
         return tuple(self._session.run([output], self._layout.feed([row]))[0].shape)

@@ -22,7 +22,7 @@ from typing import IO, Any
 
 from .digests import MANIFEST_FILE, file_digest
 from .errors import ArtifactError
-from .foreign.folder import pick_graph
+from .foreign.folder import POOLING, pick_graph
 
 CACHE_DIR = "VLLM_SRUN_CACHE_DIR"
 OFFLINE = "HF_HUB_OFFLINE"
@@ -204,7 +204,7 @@ def _wanted(reference: Reference, remotes: Sequence[_Remote]) -> list[_Remote]:
     return [
         remote
         for remote in kept
-        if remote.name == graph
+        if remote.name in (graph, POOLING)
         or remote.name.startswith(data[1:])
         or ("/" not in remote.name and (remote.name.lower().endswith(_TEXTS) or remote.name.startswith(_NAMES)))
     ]

@@ -35,12 +35,12 @@ class Keys:
         return bool(self._digests)
 
     def check(self, headers: Mapping[str, str]) -> Presented:
-        """Look for a key in `Authorization: Bearer`, else in `Api-Key`."""
+        """Look for a key in `Authorization: Bearer`, else in `Api-Key`. Names of headers are lower case."""
         if not self._digests:
             return Presented.RIGHT
-        scheme, _, given = headers.get("Authorization", "").partition(" ")
+        scheme, _, given = headers.get("authorization", "").partition(" ")
         if not given.strip() or scheme.lower() != "bearer":
-            given = headers.get("Api-Key", "")
+            given = headers.get("api-key", "")
         if not given.strip():
             return Presented.WRONG if scheme else Presented.NOTHING
         digest = sha256(given.strip().encode("utf-8", "surrogateescape")).digest()

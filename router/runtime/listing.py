@@ -71,6 +71,7 @@ def card_body(model: Model, names: Names) -> dict[str, Any]:
         "quality": card.quality,
         "surfaces": ["systemone", "decisions"],
         "question_types": sorted(asked.question_types),
+        "similarity": asked.similarity,
         "presets": [
             {"name": preset, "type": kind.value, "labels": list(asked.preset_labels.get(preset, ()))}
             | ({"threshold": asked.preset_thresholds[preset]} if preset in asked.preset_thresholds else {})

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from router.questions import Option, Question, Unknown
+from router.questions import Option, Question, QuestionType, Unknown
 
 from .adapters import adapter_for
 from .artifact import Artifact, open_artifact
@@ -167,6 +167,8 @@ def _warm_question(card: Card) -> Asked:
     for preset in card.presets.values():
         if preset.pair is None:
             return Asked(Question(preset.type, preset=preset.name))
+    if card.embeds:
+        return Asked(Question(QuestionType.SIMILARITY, None, (Option("0", "warm up"),)))
     for kind in sorted(card.question_types):
         return Asked(Question(kind, "warm up", (Option("first"), Option("second"))))
     raise ArtifactError(card.name, "answers neither a preset nor a free question")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .openapi_shapes import FLAG, FULL, SHARE, STRUCTURED, TEXT, WORDED, Schema, closed, keyed, many, ref, shape, typed
+from .question_body import MOST_CANDIDATES
 
 _DESCRIPTIONS: Schema = {"anyOf": [*STRUCTURED["anyOf"], {"type": "null"}]}
 _KEYED_LIST = closed({"key": FULL, "description": _DESCRIPTIONS}, "key")
@@ -25,6 +26,14 @@ def _question(kind: str, options: str, listed: str, counts: tuple[int, int], mor
 _NOUL = _question("noul", "criteria", "choices", (0, 2), {}) | {
     "description": "A yes or no question. `criteria` may describe `true` and `false`."
 }
+_SIMILARITY = typed(
+    "similarity",
+    {key: _READING[key] for key in ("over", "require_full_input", "overflow")}
+    | {"candidates": many(FULL, 1, MOST_CANDIDATES)},
+    "candidates",
+) | {
+    "description": "How alike the state is to each of these texts. Not part of System One: an extension of this server."
+}
 _THRESHOLD: Schema = {"threshold": SHARE}
 
 REQUESTS: dict[str, Schema] = {
@@ -36,6 +45,7 @@ REQUESTS: dict[str, Schema] = {
             _question("score", "criteria", "levels", (2, 10), {}),
             _question("set", "criteria", "labels", (1, 255), _THRESHOLD),
             _question("span", "criteria", "labels", (1, 255), _THRESHOLD | {"head": {"enum": ["router", "broad"]}}),
+            _SIMILARITY,
         ],
     },
     "Questions": keyed(ref("Question"), 1),

@@ -45,6 +45,11 @@ RESPONSES: dict[str, Schema] = {
                 },
                 *("score", "confidence", "legend", "probabilities"),
             ),
+            typed(
+                "similarity",
+                {"similarities": many({"type": "number", "minimum": -1, "maximum": 1}, 1), **_COVERAGE},
+                "similarities",
+            ),
             closed({"type": TEXT, "error": ref("Failure"), "message": TEXT}, "type", "error"),
         ]
     },

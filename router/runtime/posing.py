@@ -74,7 +74,9 @@ def refusal(card: Card, question: Question, preset: Preset | None) -> Failure | 
     """Why this model is not asked this question at all; None when it may be."""
     message = None
     limits = card.limits
-    if question.preset is not None and preset is None:
+    if question.type is QuestionType.SIMILARITY:
+        message = None if card.embeds else "this model does not compare texts"
+    elif question.preset is not None and preset is None:
         message = "this model does not define that preset"
     elif preset is not None and preset.type is not question.type:
         message = f"this preset is a {preset.type.value} question"

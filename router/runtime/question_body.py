@@ -10,6 +10,9 @@ from router.questions import Option, Question, QuestionType, SpanHead
 from .asking import Asked
 from .state import as_text
 
+MOST_CANDIDATES = 1024
+"""Texts that one similarity question compares with."""
+
 _FIELDS = frozenset(
     {
         "type",
@@ -24,10 +27,26 @@ _FIELDS = frozenset(
         "head",
         "threshold",
         "preset",
+        "candidates",
     }
 )
-_LISTS = {"noul": "choices", "choice": "choices", "score": "levels", "set": "labels", "span": "labels"}
-_COUNTS = {"noul": (0, 2), "choice": (2, 255), "score": (2, 10), "set": (1, 255), "span": (1, 255)}
+_LISTS = {
+    "noul": "choices",
+    "choice": "choices",
+    "score": "levels",
+    "set": "labels",
+    "span": "labels",
+    "similarity": "candidates",
+}
+_COUNTS = {
+    "noul": (0, 2),
+    "choice": (2, 255),
+    "score": (2, 10),
+    "set": (1, 255),
+    "span": (1, 255),
+    "similarity": (1, MOST_CANDIDATES),
+}
+_COMPARING = frozenset({"type", "candidates", "over", "require_full_input", "overflow"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +82,8 @@ def read_question(data: Any) -> tuple[Asked, tuple[Any, ...]] | list[FieldProble
     for key in data:
         if key not in _FIELDS:
             reading.bad(key[:64], "Extra inputs are not permitted", "extra_forbidden")
+    if kind == "similarity":
+        return _similarity(reading)
     options, legend = _options(reading, kind)
     preset = _preset(reading, options)
     instructions = _instructions(reading, kind, options, preset)
@@ -76,9 +97,28 @@ def read_question(data: Any) -> tuple[Asked, tuple[Any, ...]] | list[FieldProble
     return Asked(question, over, full, truncate), legend
 
 
+def _similarity(reading: _Reading) -> tuple[Asked, tuple[Any, ...]] | list[FieldProblem]:
+    """A similarity question: nothing but the texts to compare with."""
+    for key in reading.data.keys() & _FIELDS - _COMPARING:
+        reading.bad(key, "is not a field of a similarity question", "extra_forbidden")
+    texts, (least, most) = reading.data.get("candidates"), _COUNTS["similarity"]
+    if "candidates" not in reading.data:
+        reading.bad("candidates", "Field required", "missing")
+    elif not isinstance(texts, list) or not least <= len(texts) <= most:
+        reading.bad("candidates", f"must be a list of {least} to {most} texts", "length")
+    elif not all(isinstance(text, str) and text.strip() for text in texts):
+        reading.bad("candidates", "must be texts that are not blank", "string_type")
+    over = _over(reading, "similarity")
+    full, truncate = _overflow(reading)
+    if reading.problems or not isinstance(texts, list):
+        return reading.problems
+    options = tuple(Option(str(index), text) for index, text in enumerate(texts))
+    return Asked(Question(QuestionType.SIMILARITY, None, options), over, full, truncate), ()
+
+
 def _options(reading: _Reading, kind: str) -> tuple[tuple[Option, ...], tuple[Any, ...]]:
     data, name = reading.data, _LISTS[kind]
-    for other in {"choices", "levels", "labels"} - {name}:
+    for other in {"choices", "levels", "labels", "candidates"} - {name}:
         if other in data:
             reading.bad(other, f"is not a field of a {kind} question", "extra_forbidden")
     listed, criteria = data.get(name), data.get("criteria")

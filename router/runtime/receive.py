@@ -1,4 +1,4 @@
-"""The body of a request: received within a limit and a time, decoded, split if it is a form, and parsed."""
+"""The body of a request: decoded, split if it is a form, and parsed."""
 
 from __future__ import annotations
 
@@ -6,39 +6,28 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from aiohttp import web
-
 from .assets import check_assets
 from .encoding import decode
+from .http.message import Request
 from .json_text import parse_json
 from .multipart import boundary_of, read_form
 
-UPLOAD_S = 30.0
-"""A body that has not come by then is given up: nobody may hold a connection by sending slowly."""
 _OFF_LOOP_BYTES = 65_536
 
 Read = TypeVar("Read")
 
 
-class TooSlow(Exception):
-    """The body did not arrive in time."""
-
-
-async def receive(request: web.Request, limit: int, read: Callable[[Any], Read]) -> Read:
+async def receive(request: Request, limit: int, read: Callable[[Any], Read]) -> Read:
     """What `read` makes of the body's JSON; large and encoded ones are read in a thread.
 
-    Raises what `read` raises, BadBody, UnreferencedAsset, BadEncoding, TooLarge, TooSlow, and aiohttp's 413.
+    Raises what `read` raises, BadBody, UnreferencedAsset, BadEncoding and TooLarge.
     """
-    try:
-        async with asyncio.timeout(UPLOAD_S):
-            raw = await request.read()
-    except TimeoutError:
-        raise TooSlow from None
-    encodings = request.headers.getall("Content-Encoding", [])
-    boundary = boundary_of(request.headers.get("Content-Type", ""))
+    raw = request.body
+    encoding = request.headers.get("content-encoding")
+    boundary = boundary_of(request.headers.get("content-type", ""))
 
     def parse() -> Read:
-        data = decode(raw, encodings, limit)
+        data = raw if encoding is None else decode(raw, [encoding], limit)
         parts: list[str] = []
         if boundary is not None:
             form = read_form(data, boundary)
@@ -47,5 +36,5 @@ async def receive(request: web.Request, limit: int, read: Callable[[Any], Read])
         check_assets(body, parts)
         return read(body)
 
-    small = len(raw) < _OFF_LOOP_BYTES and not encodings
+    small = len(raw) < _OFF_LOOP_BYTES and not encoding
     return parse() if small else await asyncio.to_thread(parse)

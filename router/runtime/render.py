@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from router.questions import ChoiceAnswer, NoulAnswer, ScoreAnswer, SetAnswer, SpanAnswer
+from router.questions import ChoiceAnswer, NoulAnswer, ScoreAnswer, SetAnswer, SimilarityAnswer, SpanAnswer
 
 from .asking import Answered, Failure, FailureCode
 from .body import Posed
@@ -22,17 +22,22 @@ def sound(result: Answered | Failure) -> Answered | Failure:
 
 
 def _numbers(answer: Any) -> Iterable[float]:
-    if isinstance(answer, NoulAnswer):
-        return (answer.probability,)
-    if isinstance(answer, ChoiceAnswer):
-        return (answer.confidence, *answer.probabilities.values())
-    if isinstance(answer, ScoreAnswer):
-        return (answer.score, answer.confidence, *answer.probabilities)
-    if isinstance(answer, SetAnswer):
-        return answer.probabilities.values()
-    if isinstance(answer, SpanAnswer):
-        return (answer.word_probability, *(span.probability for span in answer.spans))
-    return ()
+    match answer:
+        case NoulAnswer(probability):
+            found: Iterable[float] = (probability,)
+        case ChoiceAnswer():
+            found = (answer.confidence, *answer.probabilities.values())
+        case ScoreAnswer():
+            found = (answer.score, answer.confidence, *answer.probabilities)
+        case SetAnswer():
+            found = answer.probabilities.values()
+        case SpanAnswer():
+            found = (answer.word_probability, *(span.probability for span in answer.spans))
+        case SimilarityAnswer():
+            found = answer.similarities
+        case _:
+            found = ()
+    return found
 
 
 def render_answers(questions: Mapping[str, Posed], results: Results) -> dict[str, Any]:
@@ -79,6 +84,8 @@ def _plain(answer: Any, posed: Posed) -> dict[str, Any]:
             "confidence": answer.confidence,
             "probabilities": dict(answer.probabilities),
         }
+    if isinstance(answer, SimilarityAnswer):
+        return {"type": "similarity", "similarities": list(answer.similarities)}
     if isinstance(answer, ScoreAnswer):
         levels = posed.legend or tuple(str(index) for index in range(len(answer.probabilities)))
         return {

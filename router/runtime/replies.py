@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import orjson
-from aiohttp import web
 
 from .asking import Failure, FailureCode
 from .body import SHOWN, BadBody, Loc, Problem
+from .http.message import Response
 
 RETRY_AFTER_S = "1"
 """Small whole seconds: System One clients give up when they would wait longer than half a minute in all."""
@@ -28,20 +28,20 @@ _WHOLE: dict[FailureCode, tuple[int, str]] = {
 """Failures that are not the client's: status and message when they fail a whole request."""
 
 
-def reply(status: int, content: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> web.Response:
+def reply(status: int, content: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Response:
     """A JSON response that no cache keeps."""
     base = {"Content-Type": "application/json", "Cache-Control": "no-store"}
-    return web.Response(status=status, body=orjson.dumps(content), headers=base | dict(headers or {}))
+    return Response(status, orjson.dumps(content), base | dict(headers or {}))
 
 
-def problem(status: int, code: str, message: str, headers: Mapping[str, str] | None = None) -> web.Response:
+def problem(status: int, code: str, message: str, headers: Mapping[str, str] | None = None) -> Response:
     """A refused request: `detail` as text, `code`, and `error`."""
     error = {"code": code, "type": "systemone_error", "message": message}
     again = {"Retry-After": RETRY_AFTER_S} if status in (429, 503) else {}
     return reply(status, {"detail": message, "code": code, "error": error}, {**again, **(headers or {})})
 
 
-def unauthorised(*, missing: bool) -> web.Response:
+def unauthorised(*, missing: bool) -> Response:
     """A request without a key (403) or with a wrong one (401), as the hosted API tells them apart."""
     message = "this endpoint needs an API key" if missing else "the API key is not valid"
     code = "missing_api_key" if missing else "invalid_api_key"
@@ -53,12 +53,12 @@ def unauthorised(*, missing: bool) -> web.Response:
     return reply(403, content) if missing else reply(401, content, {"WWW-Authenticate": "Bearer"})
 
 
-def invalid(error: BadBody) -> web.Response:
+def invalid(error: BadBody) -> Response:
     """A body that is not a valid request: every problem in `detail`."""
     return _problems(400 if error.malformed else 422, error.problems)
 
 
-def unanswered(failures: Iterable[tuple[Loc, Failure]]) -> web.Response:
+def unanswered(failures: Iterable[tuple[Loc, Failure]]) -> Response:
     """A request that fails as a whole because questions of it do: the client's faults first, if there are any."""
     found = list(dict.fromkeys(failures))
     theirs = [(loc, failure) for loc, failure in found if failure.code not in _WHOLE]
@@ -69,7 +69,7 @@ def unanswered(failures: Iterable[tuple[Loc, Failure]]) -> web.Response:
     return _problems(422, [Problem(_shown(loc), failure.message, failure.code.value) for loc, failure in theirs])
 
 
-def _problems(status: int, problems: list[Problem]) -> web.Response:
+def _problems(status: int, problems: list[Problem]) -> Response:
     first = problems[0]
     param = ".".join(str(part) for part in first.loc if part != "body")
     error = {

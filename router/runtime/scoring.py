@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from router.questions import ChoiceAnswer, ScoreAnswer
+from router.questions import ChoiceAnswer, ScoreAnswer, SimilarityAnswer
 
 Doubles = npt.NDArray[np.float64]
 
@@ -57,3 +57,8 @@ def score_answer(probabilities: Sequence[float]) -> ScoreAnswer:
     """A score: the expected level."""
     values = tuple(float(p) for p in probabilities)
     return ScoreAnswer(sum(i * p for i, p in enumerate(values)), values, score_confidence(values))
+
+
+def similarity_answer(cosines: npt.NDArray[np.floating]) -> SimilarityAnswer:
+    """Cosines as they are answered: within -1 to 1, and no more digits than single precision means."""
+    return SimilarityAnswer(tuple(round(float(value), 6) for value in np.clip(cosines, -1.0, 1.0)))

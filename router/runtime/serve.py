@@ -22,7 +22,6 @@ from functools import partial
 from pathlib import Path
 
 import uvloop
-from aiohttp import web
 
 from .bounds import Wishes
 from .devices import Placement
@@ -30,7 +29,7 @@ from .keys import Keys, refuse_open
 from .listing import Names
 from .malloc import give_memory_back
 from .model import Model, load_model
-from .server import MAX_BODY_BYTES, RUNNER_OPTIONS, Server
+from .server import MAX_BODY_BYTES, Server
 
 log = logging.getLogger("pointsman.runtime")
 
@@ -134,12 +133,11 @@ async def _serve(artifact: str, address: Address, server: Server, load: Callable
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
-    runner = web.AppRunner(server.app(), access_log=None, shutdown_timeout=_GRACE_S, **RUNNER_OPTIONS)
-    await runner.setup()
+    listener = server.listener()
     sock = bind(address)
     loading = asyncio.create_task(asyncio.to_thread(load), name="load")
     try:
-        await web.SockSite(runner, sock).start()
+        await listener.start(sock)
         log.info("runtime: listening on %s, loading %s", address, artifact)
         model = await _until(loading, stopped)
         if model is not None:
@@ -152,7 +150,7 @@ async def _serve(artifact: str, address: Address, server: Server, load: Callable
             await stopped.wait()
             log.info("runtime: stopping")
     finally:
-        await runner.cleanup()
+        await listener.stop(_GRACE_S)
         sock.close()
         if address.uds:
             with contextlib.suppress(FileNotFoundError):

@@ -18,39 +18,35 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from aiohttp import web
-
 from .asking import Failure, FailureCode
 from .assets import UnreferencedAsset
 from .batch_body import read_batch
 from .body import BadBody, Loc, Unsupported
 from .encoding import BadEncoding, TooLarge
 from .errors import Overloaded, Unready
+from .front import Front
+from .http.listener import Listener
+from .http.message import Handler, Request, Response
+from .http.routes import Routes
 from .inquiry import Inquiry, read_systemone
 from .keys import Keys
 from .listing import Names, card_body, models_body, systemone_models_body
 from .metrics import CONTENT_TYPE
-from .middleware import around
 from .model import Asking, Model
 from .openai_body import is_openai_form, read_decisions
 from .openapi import document
-from .receive import TooSlow, receive
+from .receive import receive
 from .render import sound
 from .replies import invalid, problem, reply, unanswered
 
-RUNNER_OPTIONS: dict[str, Any] = {"auto_decompress": False, "handler_cancellation": True}
-"""For the server under the application: bodies are decoded here, within the limit; a client that left costs nothing."""
-
 MAX_BODY_BYTES = 8 * 1024 * 1024
-SDK_HEADER = "X-TypeSafe-SDK"
+SDK_HEADER = "x-typesafe-sdk"
 """Sent by the official System One clients, which cannot read a response in which one question failed."""
 
 _REFUSALS: dict[type[Exception], tuple[int, str, str]] = {
-    web.HTTPRequestEntityTooLarge: (413, "request_too_large", "the body is too large"),
     TooLarge: (413, "request_too_large", "the body is too large once it is decoded"),
     BadEncoding: (415, "unsupported_encoding", "the body is not in a content encoding known here: gzip, zstd"),
     UnreferencedAsset: (400, "unreferenced_asset", "an asset is not referred to by any text of the request"),
-    TooSlow: (408, "request_timeout", "the body did not arrive in time"),
     Unready: (503, "not_ready", "the model is not ready"),
 }
 
@@ -68,41 +64,53 @@ class Server:
         self._names = names or Names()
         self._keys = keys or Keys()
         self._max_body = max_body_bytes
+        self._asked: dict[str, Handler] = {
+            "/v1/systemone": self.systemone,
+            "/v1/systemone/batches": self.batches,
+            "/v1/decisions": self.decisions,
+        }
 
-    def app(self) -> web.Application:
-        """The application with its routes."""
-        app = web.Application(client_max_size=self._max_body, middlewares=[around(self._keys)])
-        app.router.add_post("/v1/systemone", self.systemone)
-        app.router.add_post("/v1/systemone/batches", self.batches)
-        app.router.add_post("/v1/decisions", self.decisions)
-        app.router.add_get("/v1/models", self.models)
-        app.router.add_get("/v1/models/{model}", self.one_model)
-        app.router.add_get("/v1/systemone/models", self.systemone_models)
-        app.router.add_get("/health", self.health)
-        app.router.add_get("/health/live", self.live)
-        app.router.add_get("/metrics", self.metrics)
-        app.router.add_get("/openapi.json", self.openapi)
-        return app
+    @property
+    def routes(self) -> Routes:
+        """What is served where."""
+        routes = Routes()
+        for path, handler in self._asked.items():
+            routes.add("POST", path, handler)
+        routes.add("GET", "/v1/models", self.models)
+        routes.add("GET", "/v1/models/{model}", self.one_model)
+        routes.add("GET", "/v1/systemone/models", self.systemone_models)
+        routes.add("GET", "/health", self.health)
+        routes.add("GET", "/health/live", self.live)
+        routes.add("GET", "/metrics", self.metrics)
+        routes.add("GET", "/openapi.json", self.openapi)
+        return routes
 
-    async def systemone(self, request: web.Request) -> web.Response:
+    def listener(self) -> Listener:
+        """What serves all of this on a socket."""
+        return Listener(Front(self.routes, self._keys, self._count), self._max_body)
+
+    async def systemone(self, request: Request) -> Response:
         """Answer a System One body."""
         return await self._counted(request, read_systemone)
 
-    async def batches(self, request: web.Request) -> web.Response:
+    async def batches(self, request: Request) -> Response:
         """Answer the same questions about many states."""
         return await self._counted(request, read_batch)
 
-    async def decisions(self, request: web.Request) -> web.Response:
+    async def decisions(self, request: Request) -> Response:
         """Answer an OpenAI body, or a System One one."""
         return await self._counted(request, _read_either)
 
-    async def _counted(self, request: web.Request, read: Reader) -> web.Response:
+    async def _counted(self, request: Request, read: Reader) -> Response:
         response = await self._answer(request, read)
-        if self.model is not None:
-            self.model.metrics.request(response.status)
+        self._count(request, response.status)
         return response
 
-    async def _answer(self, request: web.Request, read: Reader) -> web.Response:
+    def _count(self, request: Request, status: int) -> None:
+        if self.model is not None and request.path in self._asked:
+            self.model.metrics.request(status)
+
+    async def _answer(self, request: Request, read: Reader) -> Response:
         arrived = time.monotonic()
         model = self.model
         try:
@@ -126,7 +134,7 @@ class Server:
             return problem(*_REFUSALS[type(error)])
         return self._respond(model, inquiry, asking, drop_in=SDK_HEADER in request.headers)
 
-    def _respond(self, model: Model, inquiry: Inquiry, asking: Asking, *, drop_in: bool) -> web.Response:
+    def _respond(self, model: Model, inquiry: Inquiry, asking: Asking, *, drop_in: bool) -> Response:
         failures, count = _settle(model, inquiry, asking)
         theirs = all(failure.code is FailureCode.INVALID_QUESTION for _, failure in failures)
         all_failed = len(failures) == count
@@ -152,36 +160,36 @@ class Server:
             "device": model.engine.device,
         }
 
-    async def models(self, _request: web.Request) -> web.Response:
+    async def models(self, _request: Request) -> Response:
         """The card of what is served, in both listing shapes."""
         return reply(200, models_body(self.model, self._names, self._max_body))
 
-    async def one_model(self, request: web.Request) -> web.Response:
+    async def one_model(self, request: Request) -> Response:
         """The card by one of its names."""
         model = self.model
-        if model is None or not self._names.owns(model.card.name, request.match_info["model"]):
+        if model is None or not self._names.owns(model.card.name, request.name):
             return problem(404, "model_not_found", "this runtime does not serve that model")
         return reply(200, card_body(model, self._names))
 
-    async def systemone_models(self, _request: web.Request) -> web.Response:
+    async def systemone_models(self, _request: Request) -> Response:
         """Names only, as a public listener lists them."""
         return reply(200, systemone_models_body(self.model, self._names))
 
-    async def health(self, _request: web.Request) -> web.Response:
+    async def health(self, _request: Request) -> Response:
         """Readiness."""
         ready = self.model is not None
         return reply(200 if ready else 503, {"status": "ready" if ready else "loading"})
 
-    async def live(self, _request: web.Request) -> web.Response:
+    async def live(self, _request: Request) -> Response:
         """Liveness."""
         return reply(200, {"status": "live"})
 
-    async def metrics(self, _request: web.Request) -> web.Response:
+    async def metrics(self, _request: Request) -> Response:
         """Counters; nothing while the model loads."""
         text = b"" if self.model is None else self.model.metrics.exposition()
-        return web.Response(body=text, headers={"Content-Type": CONTENT_TYPE})
+        return Response(200, text, {"Content-Type": CONTENT_TYPE})
 
-    async def openapi(self, _request: web.Request) -> web.Response:
+    async def openapi(self, _request: Request) -> Response:
         """The description of all of this."""
         return reply(200, document(keyed=bool(self._keys)))
 

@@ -65,8 +65,8 @@ class TextCache:
 
 
 def question_texts(question: Question, template: str) -> tuple[str, ...]:
-    """What to compare with the state: options, levels or labels in order; for a noul see `noul_texts`."""
-    if question.type is QuestionType.SCORE:
+    """What to compare with the state: options, levels, labels or candidates in order; for a noul see `noul_texts`."""
+    if question.type in (QuestionType.SCORE, QuestionType.SIMILARITY):
         return tuple(option.description or option.key for option in question.options)
     if question.type is QuestionType.NOUL:
         return noul_texts(question)

@@ -23,7 +23,7 @@ from .heads import head_spans, preset_answer
 from .pairs import Pairs, pair_texts
 from .posing import NOT_FINITE, CallTexts, StateTexts, reads_once, refusal, text_for, unread
 from .rows import Floats, Raw, Row, RowPlan
-from .scoring import Doubles, choice_answer, score_answer, sigmoid, softmax
+from .scoring import Doubles, choice_answer, score_answer, sigmoid, similarity_answer, softmax
 from .spans import WindowScores, decode, word_probability
 from .texts import TextCache, noul_near, question_texts
 from .tokens import Encoded, Tokenizer, windows
@@ -201,11 +201,13 @@ class TwoTower:
         return self.card.threshold(kind, preset, rule.threshold if rule is not None else 0.5)
 
     def _free(self, question: Question, outputs: Sequence[Raw], texts: Sequence[Floats], threshold: float) -> Answer:
-        """A free choice, score, noul or set from similarities [windows, texts]."""
+        """A free choice, score, noul, set or similarity (of the nearest window) from similarities [windows, texts]."""
         custom = self._custom
         assert custom is not None  # noqa: S101  refused in plan otherwise
         state = np.stack([row[custom.embedding] for row in outputs]).astype(np.float64)
         near: Doubles = state @ np.stack(texts).astype(np.float64).T
+        if question.type is QuestionType.SIMILARITY:
+            return similarity_answer(near.max(axis=0))
         if question.type in (QuestionType.CHOICE, QuestionType.SCORE):
             scale = custom.choice if question.type is QuestionType.CHOICE else custom.score
             logits = near.mean(axis=0) / (scale or 1.0) / self.card.scale(question.type, len(question.options))

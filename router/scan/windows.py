@@ -41,7 +41,7 @@ class Window(NamedTuple):
         return self.end.byte - self.start.byte
 
 
-Twins = Callable[[Window, int], int]
+TwinCount = Callable[[Window, int], int]
 """How many windows of at most so many bytes the normalised twin of a stretch takes."""
 
 
@@ -63,7 +63,7 @@ def no_twins(window: Window, size: int) -> int:
     return 0
 
 
-def cover(text: Text, sizes: ScanWindow, randbelow: RandomBelow, twins: Twins = no_twins) -> Cover:
+def cover(text: Text, sizes: ScanWindow, randbelow: RandomBelow, twins: TwinCount = no_twins) -> Cover:
     """Plan the windows of an input."""
     whole = Window(Place(0, 0), text.end)
     if whole.size <= sizes.size:

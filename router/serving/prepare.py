@@ -15,7 +15,9 @@ from router.asking.report import CallObserver
 from router.config.plan import Deployment, Dialect, Plan, QuestionRule
 from router.generation import Generation
 from router.questions import Capabilities, QuestionType
+from router.serving.embedding import embed_candidates
 from router.serving.errors import NotServable
+from router.serving.labels import impossible_labels
 
 logger = logging.getLogger("pointsman.serving")
 
@@ -55,6 +57,7 @@ async def prepare(plan: Plan, fleet: Fleet, observer: CallObserver, *, ready_wit
         raise NotServable(
             [f"decision model {name!r} did not answer within {ready_within_s:g} s" for name in late]
         ) from None
+    await embed_candidates(generation)
     return generation
 
 
@@ -65,7 +68,7 @@ async def connect(plan: Plan, fleet: Fleet, observer: CallObserver) -> Generatio
     except ValueError as error:
         raise NotServable([str(error)]) from None
     plan = await describe_attached(plan, connections)
-    problems = list(_incapable(plan))
+    problems = [*_incapable(plan), *impossible_labels(plan)]
     if problems:
         raise NotServable(problems)
     for recipe in plan.recipes.values():
@@ -112,6 +115,8 @@ def _incapable(plan: Plan) -> Iterator[str]:
 
 def _can_answer(capabilities: Capabilities, rule: QuestionRule) -> bool:
     question = rule.question
+    if question.type is QuestionType.SIMILARITY:
+        return capabilities.similarity
     if question.preset is not None:
         if question.preset in capabilities.presets:
             return capabilities.presets[question.preset] is question.type

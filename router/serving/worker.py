@@ -33,6 +33,7 @@ from router.observe import Metrics
 from router.observe.replay import Replays
 from router.pipeline import Pipeline
 from router.runtime.artifact import describe
+from router.serving.embedding import embed_candidates
 from router.serving.envoy_files import EnvoyFiles
 from router.serving.errors import NotServable, StartFailed
 from router.serving.prepare import asked_deployments, connect
@@ -118,7 +119,7 @@ async def run_worker(source: Source, options: WorkerOptions) -> None:
         )
         reloader = Reloader(options.config, generation, pipeline, around)
         serves = reloader  # which `reloader` is from here on, for who asks later
-        desk.previewer = Previewer(Bridge(loop), lambda: serves.generation)
+        desk.previewer = Previewer(Bridge(loop), lambda: serves.generation, pipeline.latencies)
         serving = _Serving(source, pipeline, server, status, reloader, FileWatch(options.config, source.text), after)
         await serving.run(vitals, stopping, options.drain_s)
     logger.info("stopped")
@@ -184,6 +185,7 @@ class _Serving:
             self.failure = str(error)
             stopping.set()
             return
+        await embed_candidates(generation)
         self.after.swapped(self.source)
         self.status.accepting = self.pipeline.ready = True
         self.server.set_serving(True)

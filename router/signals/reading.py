@@ -25,6 +25,7 @@ from router.questions import (
     QuestionType,
     ScoreAnswer,
     SetAnswer,
+    SimilarityAnswer,
     Span,
     SpanAnswer,
     Unknown,
@@ -42,6 +43,8 @@ class Measure(StrEnum):
     """What the confidence of a rule's match measures. Different measures are never compared."""
 
     PROBABILITY = "probability"
+    SIMILARITY = "similarity"
+    """How alike a text is to others: a cosine, which is no probability."""
     SHARE = "share"
     """How many of an event's criteria were found."""
 
@@ -98,6 +101,8 @@ def read(rule: QuestionRule, answer: Answer) -> Reading:
             reading = _read_set(answer, rule.predicate)
         case SpanAnswer() if kind is QuestionType.SPAN:
             reading = _read_span(answer, rule)
+        case SimilarityAnswer(similarities) if kind is QuestionType.SIMILARITY:
+            reading = _read_similarity(similarities, rule)
         case _:
             reading = None
     return reading or Reading(kind, None, reason=UnknownReason.INVALID_ANSWER)
@@ -180,6 +185,20 @@ def _read_span(answer: SpanAnswer, rule: QuestionRule) -> Reading | None:
             _raise_to(labels, span, probability)
     best[""] = word
     return Reading(QuestionType.SPAN, bool(labels), max(labels.values(), default=None), best, labels)
+
+
+def _read_similarity(similarities: tuple[float, ...], rule: QuestionRule) -> Reading | None:
+    """One number of several cosines, by the rule's `aggregation`. One below 0 counts as 0: not alike at all."""
+    if len(similarities) != len(rule.question.options) or rule.predicate is None:
+        return None
+    alike = [_bounded(max(value, 0.0), 1.0) for value in similarities]
+    known = [value for value in alike if value is not None]
+    if len(known) != len(alike):
+        return None
+    value = sum(known) / len(known) if rule.aggregation == "mean" else max(known)
+    holds = rule.predicate.holds
+    matched = any(map(holds, known)) if rule.aggregation == "any" else holds(value)
+    return Reading(QuestionType.SIMILARITY, matched, value if matched else None, {"": value})
 
 
 def _raise_to(best: dict[str, float], span: Span, probability: float) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
 from typing import Final
 
 # Written without spaces between words, or with particles stuck to them (Hangul): any place can be a word's end.
@@ -25,6 +24,7 @@ _CLASS: Final = "".join(f"{chr(low)}-{chr(high)}" for low, high in _UNSPACED)
 # One class and one repetition each: linear in the text.
 _UNIT: Final = re.compile(f"[{_CLASS}]|[^\\W{_CLASS}]+")
 _WORD: Final = re.compile(f"[{_CLASS}]+|[^\\W{_CLASS}]+")
+_ASCII_WORD: Final = re.compile(r"\w+", re.ASCII)  # the same in a text of ASCII, at a third of the cost
 
 
 def joins(character: str) -> bool:
@@ -39,9 +39,10 @@ def joins(character: str) -> bool:
 
 def units(text: str) -> int:
     """How much there is to read, alike in all languages: a character without spaces around it, or a run of letters."""
-    return sum(1 for _ in _UNIT.finditer(text))
+    return len((_ASCII_WORD if text.isascii() else _UNIT).findall(text))
 
 
-def words(text: str) -> Iterator[str]:
+def words(text: str) -> list[str]:
     """The words; a run of a script without spaces counts as one."""
-    return (match.group() for match in _WORD.finditer(text))
+    found: list[str] = (_ASCII_WORD if text.isascii() else _WORD).findall(text)
+    return found

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Final
 
+import numpy as np
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
@@ -30,27 +31,25 @@ def allowed_edits(keyword: str, edits: int) -> int:
 
 def phrases(text: str, length: int) -> set[str]:
     """The distinct runs of so many words."""
-    found = list(words(text))
+    found = words(text)
     return set(found) if length == 1 else {" ".join(found[i : i + length]) for i in range(len(found) - length + 1)}
 
 
 def fuzzy(keywords: Sequence[str], edits: int) -> Callable[[str], Scores]:
     """1 for each keyword that occurs within its allowed edits (insert, delete, replace, swap), else 0."""
-    parts = [tuple(words(keyword)) for keyword in keywords]
-    plans = [(" ".join(part), len(part), allowed_edits(" ".join(part), edits)) for part in parts]
+    parts = [" ".join(words(keyword)) for keyword in keywords]
+    allowed = [allowed_edits(part, edits) for part in parts]
+    lengths = [len(words(part)) for part in parts]
+    alike = [(length, [i for i, one in enumerate(lengths) if one == length]) for length in sorted(set(lengths))]
 
     def score(text: str) -> Scores:
-        made: dict[int, set[str]] = {}
-        result: Scores = []
-        for keyword, length, allowed in plans:
-            candidates = made.get(length)
-            if candidates is None:
-                candidates = made[length] = phrases(text, length)
-            hit = keyword in candidates or (
-                allowed > 0
-                and process.extractOne(keyword, candidates, scorer=OSA.distance, score_cutoff=allowed) is not None
-            )
-            result.append(1.0 if hit else 0.0)
+        result = [0.0] * len(parts)
+        for length, numbers in alike:
+            candidates = list(phrases(text, length))
+            wanted = [parts[number] for number in numbers]
+            away = process.cdist(wanted, candidates, scorer=OSA.distance, score_cutoff=edits, dtype=np.int32)
+            for number, row in zip(numbers, away, strict=True):
+                result[number] = float((row <= allowed[number]).any())
         return result
 
     return score
@@ -61,19 +60,20 @@ def ngram(keywords: Sequence[str], arity: int) -> Callable[[str], Scores]:
     parts = [tuple(words(keyword)) for keyword in keywords]
     lengths = [len(part) for part in parts]
     grams = [_grams(" ".join(part), arity) for part in parts]
-    index: dict[tuple[int, str], list[int]] = {}
+    index: dict[int, dict[str, list[int]]] = {length: {} for length in lengths}
     for number, (length, own) in enumerate(zip(lengths, grams, strict=True)):
         for gram in own:
-            index.setdefault((length, gram), []).append(number)
+            index[length].setdefault(gram, []).append(number)
+    known = {length: frozenset(numbers) for length, numbers in index.items()}
 
     def score(text: str) -> Scores:
         best = [0.0] * len(keywords)
-        for length in set(lengths):
+        for length, numbers in index.items():
             for phrase in phrases(text, length):
                 theirs = _grams(phrase, arity)
                 shared: Counter[int] = Counter()
-                for gram in theirs:
-                    shared.update(index.get((length, gram), ()))
+                for gram in theirs & known[length]:
+                    shared.update(numbers[gram])
                 for number, common in shared.items():
                     best[number] = max(best[number], common / (len(theirs) + len(grams[number]) - common))
         return best
@@ -83,7 +83,7 @@ def ngram(keywords: Sequence[str], arity: int) -> Callable[[str], Scores]:
 
 def bm25(keywords: Sequence[str]) -> Callable[[str], Scores]:
     """For each keyword its BM25 score as a document, with the text as the query: a phrase counts word by word."""
-    documents = [list(words(keyword)) for keyword in keywords]
+    documents = [words(keyword) for keyword in keywords]
     average = sum(map(len, documents)) / len(documents) or 1.0
     spread = Counter(term for document in documents for term in set(document))
     rare = {term: math.log(1 + (len(documents) - n + 0.5) / (n + 0.5)) for term, n in spread.items()}

@@ -31,6 +31,7 @@ def trait_of(rule: QuestionRule | HeuristicRule) -> Trait:
         kind = rule.question.type
         if kind is QuestionType.SCORE:
             return Trait(False, None, highest_level(rule.question))
-        return Trait(kind in _LABELLED, Measure.PROBABILITY, 1.0)
+        measured = Measure.SIMILARITY if kind is QuestionType.SIMILARITY else Measure.PROBABILITY
+        return Trait(kind in _LABELLED, measured, 1.0)
     measure = Measure.PROBABILITY if isinstance(rule, LanguageRule) else None
     return Trait(False, Measure.SHARE if isinstance(rule, EventRule) else measure, highest_value(rule))

@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from aiohttp.test_utils import TestClient, TestServer
+from aiohttp import ClientSession
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from router.runtime.model import load_model
 from router.runtime.server import Server
 from tests.support.artifacts import build_tiny_artifact
+from tests.support.runtime_client import listen
 
 WORDS = st.sampled_from(["law", "math", "code", "😀", "e\u0301", "[SEP]", "", " ", "x" * 300])
 TEXT = st.lists(WORDS, max_size=40).map(" ".join) | st.text(max_size=20)
@@ -56,12 +57,11 @@ def post(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     model = load_model(str(build_tiny_artifact(tmp_path_factory.mktemp("tiny"), presets=True)), "cpu")
     server = Server()
     server.model = model
+    listener = server.listener()
     with asyncio.Runner() as runner:
 
-        async def start() -> TestClient[Any, Any]:
-            running = TestServer(server.app())
-            await running.start_server(auto_decompress=False)
-            return TestClient(running)
+        async def start() -> ClientSession:
+            return ClientSession(await listen(listener))
 
         client = runner.run(start())
 
@@ -71,6 +71,7 @@ def post(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
         yield lambda data, path="/v1/systemone", **headers: runner.run(send(data, path, headers))
         runner.run(client.close())
+        runner.run(listener.stop(1))
     model.close()
 
 

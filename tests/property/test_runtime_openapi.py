@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 import schemathesis
-from aiohttp import web
 from hypothesis import HealthCheck, Phase, settings
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import (
@@ -23,8 +22,9 @@ from schemathesis.specs.openapi.checks import (
 from router.runtime.keys import Keys
 from router.runtime.model import Model, load_model
 from router.runtime.openapi import document
-from router.runtime.server import RUNNER_OPTIONS, Server
+from router.runtime.server import Server
 from tests.support.artifacts import build_tiny_artifact
+from tests.support.runtime_client import listen
 
 CHECKS = [
     not_a_server_error,
@@ -46,17 +46,11 @@ class Running:
         self._thread.start()
         server = Server()
         server.model = model
-        self._runner = web.AppRunner(server.app(), access_log=None, shutdown_timeout=0.1, **RUNNER_OPTIONS)
-        self.url = asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(10)
-
-    async def _start(self) -> str:
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", 0)
-        await site.start()
-        return f"http://127.0.0.1:{self._runner.addresses[0][1]}"
+        self._listener = server.listener()
+        self.url = asyncio.run_coroutine_threadsafe(listen(self._listener), self._loop).result(10)
 
     def stop(self) -> None:
-        asyncio.run_coroutine_threadsafe(self._runner.cleanup(), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(self._listener.stop(0.1), self._loop).result(10)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
@@ -90,8 +84,7 @@ def test_every_route_is_described_and_nothing_else() -> None:
         for method in item
         if method in ("get", "post")
     }
-    routes = {(route.method, route.resource.canonical) for route in Server().app().router.routes() if route.resource}
-    assert described == {(method, path) for method, path in routes if method != "HEAD"}
+    assert described == set(Server().routes)
 
 
 def test_a_runtime_with_keys_says_so() -> None:

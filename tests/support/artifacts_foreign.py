@@ -6,6 +6,7 @@ Every graph compares words. A text's words are its tokens; an option or label is
     sequences      logit of label i = 6 where the text has the word of that label, else 0
     tokens         logit of the class of a word = 6, of "O" 3
     GLiClass       logit = 4 x (occurrences of the label's first word elsewhere) - 2
+    encoder        cosine of two texts = that of their word counts
     GLiNER         logit = +3 for a range whose first and last word are the label's word, + 0.5 a word more, else -3
 """
 
@@ -108,6 +109,31 @@ def build_token_classifier(directory: Path, classes: Mapping[str, Sequence[str]]
     g = Graph()
     g.node("Gather", [g.array(table), "input_ids"], "logits")
     g.save(directory / "model.onnx", _text_inputs(), [("logits", FLOAT, ["b", "s", len(names)])])
+    return directory
+
+
+def build_text_encoder(
+    directory: Path, *, words: Sequence[str] = (), pooled: bool = False, config: Mapping[str, Any] | None = None
+) -> Path:
+    """A plain encoder: every word is a direction of its own, so the cosine of two texts is that of their word counts.
+
+    `pooled`: the graph gives one vector a text, as `sentence-transformers` exports do.
+    """
+    known = _files(directory, SPECIAL, words)
+    table = np.eye(len(known), dtype=np.float32)
+    table[: len(SPECIAL)] = 0.0
+    settings = {"architectures": ["BertModel"], "hidden_size": len(known), "max_position_embeddings": 16}
+    (directory / "config.json").write_text(json.dumps(settings | dict(config or {})))
+    g = Graph()
+    g.node("Gather", [g.array(table), "input_ids"], "looked" if pooled else "last_hidden_state")
+    outputs = [("last_hidden_state", FLOAT, ["b", "s", len(known)])]
+    if pooled:
+        g.node("Cast", ["attention_mask"], "mask", to=FLOAT)
+        g.node("Unsqueeze", ["mask", g.constant([2])], "mask3")
+        g.node("Mul", ["looked", "mask3"], "kept")
+        g.node("ReduceSum", ["kept", g.constant([1])], "sentence_embedding", keepdims=0)
+        outputs = [("sentence_embedding", FLOAT, ["b", len(known)])]
+    g.save(directory / "model.onnx", _text_inputs(), outputs)
     return directory
 
 

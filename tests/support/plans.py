@@ -13,9 +13,9 @@ from router.asking.fleet import Connections
 from router.config.load import load
 from router.config.plan import Plan
 from router.generation import Generation
-from router.questions import Answer, Capabilities, QuestionType
+from router.questions import DECIDING, Answer, Capabilities, QuestionType
 
-EVERYTHING = Capabilities(frozenset(QuestionType), presets={"domains": QuestionType.CHOICE})
+EVERYTHING = Capabilities(frozenset(DECIDING), presets={"domains": QuestionType.CHOICE}, similarity=True)
 
 PLAIN = """\
 version: v0.5

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import ANY
 
+import msgspec
 import orjson
 import pytest
 
+from router.judging import LARGE_BODY
 from router.observe import Metrics
 from router.pipeline import Pipeline
 from router.questions import Answer, ChoiceAnswer
 from router.signals.facts import RequestFacts
 from router.verdict import Forward
+from router.wire.http import Reply
 from tests.support.plans import ScriptedAsker, generation_of, plan_of
 from tests.support.signals import chat
 from tests.unit.test_pipeline import post
@@ -135,3 +139,30 @@ def test_a_recipe_without_signals_stays_decided_beforehand() -> None:
     generation = generation_of(plan_of(CONFIGURATION.replace("ASK", "all")))
     assert not generation.policies["words"].foregone
     assert generation.policies["words"].openings == ()
+
+
+@pytest.mark.parametrize(("text", "expected"), [("a python traceback", "coder"), ("hello", "general")])
+async def test_a_recipe_that_asks_nothing_decides_at_once_and_counts_the_same(text: str, expected: str) -> None:
+    at_once, _, counted = pipeline()
+    body = orjson.dumps({"model": "words", "messages": [{"role": "user", "content": text}]})
+    verdict = at_once.on_request(post(), body)
+    assert isinstance(verdict, Forward)
+    assert verdict.model == expected
+    large = orjson.dumps({"model": "words", "messages": [{"role": "user", "content": text + " " * LARGE_BODY}]})
+    later = at_once.on_request(post(), large)
+    assert not isinstance(later, Forward | Reply)
+    assert (await later) == msgspec.structs.replace(verdict, body=ANY)
+    text = counted.render().decode()
+    assert (
+        f'llm_decision_match_total{{decision="{"code" if expected == "coder" else "rest"}",recipe="words"}} 2.0' in text
+    )
+    assert "llm_decision_evaluation_latency_seconds_count 2.0" in text
+    assert "llm_model_routing_latency_seconds_count 2.0" in text
+
+
+async def test_a_recipe_that_asks_does_not_decide_at_once() -> None:
+    decided, _, _ = pipeline()
+    body = orjson.dumps({"model": "mixed", "messages": [{"role": "user", "content": "python"}]})
+    later = decided.on_request(post(), body)
+    assert not isinstance(later, Forward | Reply)
+    assert isinstance(await later, Forward)

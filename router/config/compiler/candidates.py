@@ -5,10 +5,12 @@ from __future__ import annotations
 from router.config.candidates import ModelRef, Reasoning, Switch
 from router.config.compiler.catalogue import Catalogue
 from router.config.compiler.context import Context, Names, deprecated
+from router.config.compiler.measures import factor_rule, latency_rule
 from router.config.compiler.questions import DEFAULT_TIMEOUT_MS
 from router.config.model import decisions as dialect
 from router.config.model.providers import Defaults, Providers
 from router.config.model.providers import ProviderModel as WrittenModel
+from router.config.model.selectors import SystemoneSelector
 from router.config.plan import ApiFormat, Deployment, ProviderModel, QuestionRule, Selector, StateKind
 from router.config.problems import Path
 from router.questions import Option, Question, QuestionType
@@ -60,11 +62,20 @@ class Candidates:
         sticky = algorithm.session_affinity is not False
         if algorithm.type in ("systemone", "decision"):
             return Selector("systemone", self._question(decision, algorithm), sticky)
+        if algorithm.type == "latency_aware":
+            self._check_choice(decision, algorithm)
+            return Selector("latency_aware", None, sticky, latency_rule(algorithm.latency_aware))
+        if algorithm.type == "multi_factor":
+            self._check_choice(decision, algorithm)
+            models = [
+                self.models.known[ref.model] for ref in decision.modelRefs or () if ref.model in self.models.known
+            ]
+            return Selector("multi_factor", None, sticky, factor_rule(self.context, algorithm, models))
         return Selector("weighted" if algorithm.type == "weighted" else "static", None, sticky)
 
     def _check_settings(self, algorithm: dialect.Algorithm) -> None:
         """Settings that the algorithm does not have, and older names."""
-        for key in ("systemone", "decision"):
+        for key in ("systemone", "decision", "latency_aware", "multi_factor"):
             if getattr(algorithm, key) is not None and algorithm.type != key:
                 hint = f"write type: {key}, or remove it"
                 self.context.error(algorithm.at(key), f"the algorithm {algorithm.type} has no {key}", hint, key=True)
@@ -74,14 +85,18 @@ class Candidates:
             path = algorithm.at("session_affinity")
             self.context.error(path, "static always picks the same candidate", "remove it", key=True)
 
-    def _question(self, decision: dialect.Decision, algorithm: dialect.Algorithm) -> QuestionRule | None:
-        """The choice between the candidates, or None after reporting what is wrong with it."""
-        settings = algorithm.systemone or algorithm.decision or dialect.SystemoneSelector.model_validate({})
-        path = settings.at("deployment") if settings.deployment is not None else algorithm.at("type")
-        names = list(dict.fromkeys(ref.model for ref in decision.modelRefs or ()))
+    def _check_choice(self, decision: dialect.Decision, algorithm: dialect.Algorithm) -> None:
+        names = {ref.model for ref in decision.modelRefs or ()}
         if len(names) < 2 and not self.context.is_cut(decision.at("modelRefs")):
             hint = "add one, or remove algorithm"
             self.context.error(algorithm.at("type"), "a selector needs at least two candidates", hint)
+
+    def _question(self, decision: dialect.Decision, algorithm: dialect.Algorithm) -> QuestionRule | None:
+        """The choice between the candidates, or None after reporting what is wrong with it."""
+        settings = algorithm.systemone or algorithm.decision or SystemoneSelector.model_validate({})
+        path = settings.at("deployment") if settings.deployment is not None else algorithm.at("type")
+        names = list(dict.fromkeys(ref.model for ref in decision.modelRefs or ()))
+        self._check_choice(decision, algorithm)
         for name in settings.candidates:
             if name not in names:
                 message = f"{self.context.shown(name)} is not among the decision's modelRefs"

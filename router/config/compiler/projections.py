@@ -5,14 +5,14 @@ from __future__ import annotations
 from router.config.compiler.context import ANY_NUMBER, Context, Names, deprecated
 from router.config.compiler.rules import check_label
 from router.config.compiler.signals import Signals
-from router.config.families import PROJECTION, SPELLINGS, rule_key
+from router.config.families import EMBEDDING, PROJECTION, SPELLINGS, rule_key
 from router.config.model import projections as dialect
 from router.config.plan import BandMapping, Output, Partition, Score, ScoreInput, ValueSource
 from router.questions import Predicate
 
 DEFAULT_SLOPE = 12.0
-PARTITIONED = "domain"
-"""The family whose rules can compete."""
+PARTITIONED = ("domain", EMBEDDING)
+"""The families whose rules can compete, each among themselves."""
 _OF_RULES: tuple[ValueSource, ...] = ("binary", "confidence", "raw")
 _OF_PROJECTIONS: tuple[ValueSource, ...] = ("score", "confidence")
 
@@ -67,9 +67,10 @@ class Projections:
         context = self.context
         before = len(context.document.problems)
         members: list[str] = []
+        family = self._partitioned(partition)
         for index, name in enumerate(partition.members):
             path = partition.at_item("members", index)
-            asked = self.signals.names(PARTITIONED).find(context, name, path)
+            asked = self.signals.names(family).find(context, name, path)
             if asked is None:
                 continue
             if asked.needs_label:
@@ -86,11 +87,16 @@ class Projections:
         if not soft and partition.temperature is not None:
             hint = "it belongs to semantics: softmax_exclusive"
             context.error(partition.at("temperature"), "temperature has no effect with exclusive", hint, key=True)
-        keys = tuple(rule_key(PARTITIONED, name) for name in partition.members)
+        keys = tuple(rule_key(family, name) for name in partition.members)
         errors = any(problem.severity == "error" for problem in context.document.problems[before:])
         whole = len(members) == len(partition.members) and not errors
-        default = rule_key(PARTITIONED, partition.default)
+        default = rule_key(family, partition.default)
         return Partition(partition.name, keys, default, partition.temperature) if whole else None
+
+    def _partitioned(self, partition: dialect.Partition) -> str:
+        """The one family that the members are of: the one that knows most of the names, the first of equals."""
+        known = {family: self.signals.names(family) for family in PARTITIONED}
+        return max(PARTITIONED, key=lambda family: sum(name in known[family].declared for name in partition.members))
 
     def _score(self, score: dialect.Score) -> Score | None:
         inputs = [self._input(term) for term in score.inputs]

@@ -6,6 +6,7 @@ import re
 from urllib.parse import SplitResult, urlsplit
 
 from router.config.compiler.context import Context, Names
+from router.config.measures import Price
 from router.config.model import listeners as written_listeners
 from router.config.model import providers as dialect
 from router.config.model.recipes import Entrypoint
@@ -28,9 +29,15 @@ def compile_models(context: Context, providers: dialect.Providers | None) -> Nam
         backends = tuple(backend for ref in refs if (backend := _backend(context, ref)) is not None)
         whole = bool(backends) and len(backends) == len(refs)
         identity = model.provider_model_id or model.name
-        resolved = ProviderModel(model.name, ApiFormat(model.api_format), identity, backends) if whole else None
+        resolved = _model(model, identity, backends) if whole else None
         names.declare(context, model.at("name"), model.name, resolved)
     return names
+
+
+def _model(model: dialect.ProviderModel, identity: str, backends: tuple[Backend, ...]) -> ProviderModel:
+    pricing = model.pricing
+    price = Price(pricing.currency, pricing.prompt_per_1m, pricing.completion_per_1m) if pricing is not None else None
+    return ProviderModel(model.name, ApiFormat(model.api_format), identity, backends, price, model.quality_score)
 
 
 def _backend(context: Context, ref: dialect.BackendRef) -> Backend | None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 
 from router.config.compiler.context import Context, Names, deprecated
+from router.config.compiler.embedding import compile_embedding
 from router.config.compiler.heuristics import compile_heuristic
 from router.config.compiler.learned import compile_learned
 from router.config.compiler.questions import Asked, Questions
-from router.config.families import FAMILIES, HEURISTIC, LEARNED, SPELLINGS, SYSTEMONE, rule_key
+from router.config.families import EMBEDDING, FAMILIES, HEURISTIC, LEARNED, SPELLINGS, SYSTEMONE, rule_key
 from router.config.heuristics import HeuristicRule, highest_value
 from router.config.model.base import Model
-from router.config.model.learned import LearnedRule
+from router.config.model.learned import EmbeddingRule, LearnedRule
 from router.config.model.recipes import Recipe as WrittenRecipe
 from router.config.model.signals import SystemoneRule
 from router.config.plan import QuestionRule
@@ -69,6 +70,9 @@ class Signals:
         if family in LEARNED:
             assert isinstance(rule, LearnedRule)  # noqa: S101
             return compile_learned(self.context, self.questions.catalogue, family, rule)
+        if family == EMBEDDING:
+            assert isinstance(rule, EmbeddingRule)  # noqa: S101
+            return compile_embedding(self.context, self.questions.catalogue, rule)
         assert family in HEURISTIC  # noqa: S101
         compiled = compile_heuristic(self.context, family, rule)
         return None if compiled is None else Asked(compiled, None, (0.0, highest_value(compiled)))

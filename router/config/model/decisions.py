@@ -12,14 +12,13 @@ from router.config.model.bounds import Bounds
 from router.config.model.plugins import Plugin
 from router.config.model.projections import Source
 from router.config.model.providers import Effort
+from router.config.model.selectors import LatencyAwareSelector, MultiFactorSelector, SystemoneSelector
 
 OnUnknown = Literal["match", "no_match", "fail_request"]
 OTHER_ALGORITHMS = (
     "escalate",
     "confidence",
     "cascade",
-    "latency_aware",
-    "multi_factor",
     "elo",
 )
 
@@ -76,29 +75,16 @@ class ModelRef(Model):
     reasoning_description: NotYet = None
 
 
-class SystemoneSelector(Model):
-    """The question of the systemone selector: which of the candidates should answer?"""
-
-    deployment: Name | None = Field(
-        None, description="Decision model to ask; global.model_catalog.system.decision_model if absent."
-    )
-    instructions: Text = Field(
-        "Which model should answer this request?", description="What the decision model is asked, in plain words."
-    )
-    candidates: dict[Name, Text] = Field(
-        default_factory=dict, description="What is said about a candidate; the provider model's description if absent."
-    )
-    timeout_ms: Annotated[int, Field(ge=1, le=60_000)] | None = Field(
-        None, description="How long to wait; the deployment's timeout_ms, else 1000, if absent."
-    )
-
-
 class Algorithm(Model):
     """How one of the candidates is picked."""
 
-    type: Annotated[Literal["static", "weighted", "systemone", "decision"], soon(*OTHER_ALGORITHMS)] = Field(
+    type: Annotated[
+        Literal["static", "weighted", "systemone", "decision", "latency_aware", "multi_factor"],
+        soon(*OTHER_ALGORITHMS),
+    ] = Field(
         description="static: the first that speaks the client's format (default). weighted: drawn by weight. "
-        "systemone: chosen by a decision model (decision: its older name)."
+        "systemone: chosen by a decision model (decision: its older name). latency_aware: what has answered fastest. "
+        "multi_factor: quality, latency, cost and load weighed against each other."
     )
     session_affinity: bool | None = Field(
         None, description="Whether a conversation keeps its model while the same decision matches; true if absent."
@@ -112,8 +98,8 @@ class Algorithm(Model):
     escalate: NotYet = None
     confidence: NotYet = None
     cascade: NotYet = None
-    latency_aware: NotYet = None
-    multi_factor: NotYet = None
+    latency_aware: LatencyAwareSelector | None = Field(None, description="What the latency_aware selector reads.")
+    multi_factor: MultiFactorSelector | None = Field(None, description="What the multi_factor selector weighs.")
 
 
 class Decision(Model):

@@ -22,6 +22,8 @@ Source = Literal[
     "user_feedback",
     "user_feedbacks",
     "turn_relation",
+    "embedding",
+    "embeddings",
     "keyword",
     "keywords",
     "language",
@@ -100,7 +102,9 @@ class Partition(Model):
         "exclusive", description="softmax_exclusive: the winner's confidence becomes its softmax among the matches."
     )
     temperature: float | None = Field(None, gt=0, description="For softmax_exclusive: above 0.")
-    members: Annotated[list[Text], Field(min_length=1)] = Field(description="Names of `domains` rules.")
+    members: Annotated[list[Text], Field(min_length=1)] = Field(
+        description="Names of `domains` rules, or of `embeddings` rules."
+    )
     default: Text = Field(description="The member that matches when none does.")
 
 

@@ -41,6 +41,21 @@ class BackendRef(Model):
     api_key: Annotated[None, Renamed("keys never stand in a configuration: write `auth: {api_key_env: NAME}`")] = None
 
 
+PerMillion = Annotated[float, Field(ge=0, le=1_000_000)]
+
+
+class Pricing(Model):
+    """What a million tokens cost. 0 is free; a price that is absent is not known."""
+
+    currency: Annotated[str, pattern(r"[A-Z]{3}", "three upper-case letters, such as USD")] = Field(
+        "USD", description="Code of the currency."
+    )
+    prompt_per_1m: PerMillion | None = Field(None, description="Of what the model reads.")
+    completion_per_1m: PerMillion | None = Field(None, description="Of what it writes.")
+    cached_input_per_1m: NotYet = None
+    cache_write_per_1m: NotYet = None
+
+
 class ProviderModel(Model):
     """A backend LLM."""
 
@@ -59,11 +74,13 @@ class ProviderModel(Model):
     description: str | None = Field(None, description="For people, and for the systemone selector.")
     deployment: NotYet = None
     param_size: NotYet = None
-    pricing: NotYet = None
+    pricing: Pricing | None = Field(None, description="What it costs, for selectors that weigh that.")
     context_window_size: NotYet = None
     capabilities: NotYet = None
     tags: NotYet = None
-    quality_score: NotYet = None
+    quality_score: Annotated[float, Field(ge=0, le=1)] | None = Field(
+        None, description="How good its answers are, from 0 to 1, for selectors that weigh that."
+    )
     reliability: NotYet = None
     reasoning_family: Name | None = Field(
         None, description="One of providers.defaults.reasoning_families: where models of this kind are told to think."

@@ -138,10 +138,11 @@ class Signals(Model):
     input_modality: list[heuristics.InputModalityRule] = _rules("Which kinds of content the user's messages hold.")
     events: list[heuristics.EventRule] = _rules("Words of machine-made events.")
     event: list[heuristics.EventRule] = _rules("Another spelling of `events`.")
+    embeddings: list[learned.EmbeddingRule] = _rules("How alike the current user turn is to example texts.")
+    embedding: list[learned.EmbeddingRule] = _rules("Another spelling of `embeddings`.")
     jailbreak: NotYet = None
     safety: NotYet = None
     pii: NotYet = None
-    embeddings: NotYet = None
     kb: NotYet = None
     preferences: NotYet = None
     classifiers: NotYet = None

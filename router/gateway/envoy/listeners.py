@@ -45,16 +45,17 @@ def listener_resource(
     streamed: bool,
     access_log: bool,
     read: Iterable[str] = (),
+    answers: bool = False,
 ) -> pb.listener.Listener:
     """One listener with its connection manager. `routes` is the table itself or where it is found.
 
-    `read` names headers of clients that the router reads. Trusted peers come in by a filter chain of their own, the
-    only one that lets identity headers through.
+    `read` names headers of clients that the router reads; with `answers` it reads those of answers, too. Trusted peers
+    come in by a filter chain of their own, the only one that lets identity headers through.
     """
 
     def chain(read: Iterable[str], *, trusted: bool) -> pb.listener.FilterChain:
         manager = _manager(listener, limits, access_log=access_log, trusted=trusted)
-        return _chain(manager, limits, routes, streamed=streamed, read=read)
+        return _chain(manager, routes, ext_proc_filter(limits, streamed=streamed, read=read, answers=answers))
 
     if listener.debug:
         read = (*read, DEBUG_HEADER)
@@ -80,14 +81,11 @@ def listener_resource(
 
 def _chain(
     manager: pb.hcm.HttpConnectionManager,
-    limits: Limits,
     routes: pb.route.RouteConfiguration | pb.hcm.Rds,
-    *,
-    streamed: bool,
-    read: Iterable[str],
+    router: pb.hcm.HttpFilter,
 ) -> pb.listener.FilterChain:
     manager.http_filters = [
-        ext_proc_filter(limits, streamed=streamed, read=read),
+        router,
         pb.hcm.HttpFilter(
             name="envoy.filters.http.router",
             typed_config=pb.pack(pb.router_filter.Router(suppress_envoy_headers=True)),

@@ -24,17 +24,26 @@ _READ_HEADERS = (
     "x-method-override",
     "anthropic-version",
 )
+# All that is read of an answer, where anything is; `content-encoding` is among the above.
+_ANSWER_HEADERS = (":status", "content-type")
 # What a client may not send is removed before the filter; should that ever fail, the router sees it and removes it.
 _OWNED_STARTS = ("x-vsr", "x_vsr", "x-selected", "x_selected")
 
 
-def ext_proc_filter(limits: Limits, *, streamed: bool, read: Iterable[str] = ()) -> pb.hcm.HttpFilter:
-    """Ask the router about each request; refuse the request when it cannot be asked. `read`: more headers to send."""
+def ext_proc_filter(
+    limits: Limits, *, streamed: bool, read: Iterable[str] = (), answers: bool = False
+) -> pb.hcm.HttpFilter:
+    """Ask the router about each request; refuse the request when it cannot be asked. `read`: more headers to send.
+
+    With `answers`, the headers of answers are shown to it; whether a body is, it says itself for each.
+    """
+    if answers:
+        read = (*read, *_ANSWER_HEADERS)
     config = pb.ext_proc.ExternalProcessor(
         grpc_service=_service(),
         failure_mode_allow=False,
         status_on_error=pb.types.HttpStatus(code=pb.types.StatusCode.ServiceUnavailable),
-        processing_mode=_phases(streamed=streamed),
+        processing_mode=_phases(streamed=streamed, answers=answers),
         # The router drops phases that a request does not need, in its answer to the headers.
         allow_mode_override=True,
         message_timeout=pb.seconds(limits.message_timeout_s),
@@ -66,14 +75,14 @@ def headers_only() -> pb.AnyMessage:
     return pb.pack(pb.ext_proc.ExtProcPerRoute(overrides=pb.ext_proc.ExtProcOverrides(processing_mode=phases)))
 
 
-def _phases(*, streamed: bool) -> pb.ext_proc.ProcessingMode:
+def _phases(*, streamed: bool, answers: bool) -> pb.ext_proc.ProcessingMode:
     head, body = pb.ext_proc.ProcessingModeHeaderSendMode, pb.ext_proc.ProcessingModeBodySendMode
     return pb.ext_proc.ProcessingMode(
         request_header_mode=head.SEND,
         request_body_mode=body.FULL_DUPLEX_STREAMED if streamed else body.BUFFERED,
         # Trailers end a body, or take its place. Unsent, such a request would never end.
         request_trailer_mode=head.SEND,
-        response_header_mode=head.SKIP,
+        response_header_mode=head.SEND if answers else head.SKIP,
         response_body_mode=body.NONE,
         response_trailer_mode=head.SKIP,
     )

@@ -9,7 +9,7 @@ from typing import Any
 import betterproto2
 
 from router.config.plan import Listener, Plan
-from router.config.read_headers import read_headers
+from router.config.read_headers import read_headers, reads_answers
 from router.config.roots import api_roots
 from router.gateway.envoy import proto as pb
 from router.gateway.envoy.bootstrap import bootstrap
@@ -46,7 +46,10 @@ def render_plan(
     keys = secrets([plan, previous] if previous else [plan])
     # A request may still be decided by the previous plan when these listeners are live already.
     read = {*read_headers(plan), *(read_headers(previous) if previous else ())}
-    listeners, tables = _listeners(plan, models, others, bounds, sources, access_log=access_log, read=sorted(read))
+    answers = reads_answers(plan) or (previous is not None and reads_answers(previous))
+    listeners, tables = _listeners(
+        plan, models, others, bounds, sources, access_log=access_log, read=sorted(read), answers=answers
+    )
     router = ext_proc_cluster(list(extproc) or [dial(plan.services.extproc)], bounds.buffer_bytes)
     if xds_dir is None:
         return Rendered(pb.to_json(bootstrap(sources, admin, listeners, [router, *clusters], keys)), {})
@@ -75,6 +78,7 @@ def _listeners(
     *,
     access_log: bool,
     read: Sequence[str],
+    answers: bool,
 ) -> tuple[list[pb.listener.Listener], list[pb.route.RouteConfiguration]]:
     listeners, tables = [], []
     for listener in plan.listeners:
@@ -83,9 +87,10 @@ def _listeners(
             routes.response_headers_to_add = debug_headers()
         source = sources.routes(routes.name)
         where = routes if source is None else pb.hcm.Rds(route_config_name=routes.name, config_source=source)
-        listeners.append(
-            listener_resource(listener, bounds, where, streamed=plan.streamed_body, access_log=access_log, read=read)
+        resource = listener_resource(
+            listener, bounds, where, streamed=plan.streamed_body, access_log=access_log, read=read, answers=answers
         )
+        listeners.append(resource)
         tables.append(routes)
     return listeners, tables
 

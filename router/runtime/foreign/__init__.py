@@ -5,7 +5,7 @@ correct a derived card writes only the keys that differ into a `decision.json` b
 
     rl_agent_config.json     marker row: one row a question, an option's logit read at the marker before it
     gliner_config.json       GLiNER: spans of any labels
-    config.json              GLiClass (sets of any labels), sequence classifiers, token classifiers
+    config.json              GLiClass (sets of any labels), plain text encoders, sequence and token classifiers
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from typing import Any
 
 from router.runtime.errors import ArtifactError
 
-from . import classifiers, gliclass, gliner, marker_row
+from . import classifiers, gliclass, gliner, marker_row, text_encoder
 from .folder import Folder
 
 CONTRACT_FILES = (marker_row.CONFIG, gliner.CONFIG, gliclass.CONFIG)
-_CONTRACTS = (marker_row, gliner, gliclass, classifiers)
+_CONTRACTS = (marker_row, gliner, gliclass, text_encoder, classifiers)
 
 
 def derive(directory: Path, written: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,6 +21,9 @@ GRAPHS = (
 )
 """Where a graph is looked for, in this order. Quantised ones are not among them: their answers depend on the batch."""
 
+POOLING = "1_Pooling/config.json"
+"""How a `sentence-transformers` model makes one vector of its tokens' states."""
+
 HUB_FOLDER = re.compile(r"(?P<owner>[^/]+)--(?P<name>[^/]+)\Z")
 _COMMIT = re.compile(r"[0-9a-f]{40}\Z")
 _LICENCE = re.compile(r"^licen[cs]e:\s*[\"']?([\w.\-]+)", re.MULTILINE | re.IGNORECASE)
@@ -96,6 +99,14 @@ class Folder:
                 raise ArtifactError(str(self.path / name), "must be an object")
             self._files[name] = data
         return self._files[name]
+
+    def modules(self, name: str) -> list[str]:
+        """The `type` of every entry of a JSON list. Raises ArtifactError."""
+        try:
+            listed = orjson.loads((self.path / name).read_bytes())
+            return [str(entry["type"]) for entry in listed]
+        except (OSError, ValueError, TypeError, KeyError):
+            raise ArtifactError(str(self.path / name), "is not a list of modules") from None
 
     def maybe(self, name: str) -> dict[str, Any]:
         """A JSON object, empty when there is no such file."""

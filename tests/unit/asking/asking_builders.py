@@ -7,9 +7,9 @@ from typing import Any
 
 from router.asking.plan import Asked, StagePlan, StateKey, bind, prepare
 from router.config.plan import Deployment, QuestionRule, RoutingView, StateKind
-from router.questions import Capabilities, Option, Question, QuestionType
+from router.questions import DECIDING, Capabilities, Option, Question, QuestionType
 
-ALL_TYPES = frozenset(QuestionType)
+ALL_TYPES = frozenset(DECIDING)
 NO_SET = ALL_TYPES - {QuestionType.SET}
 
 

@@ -6,7 +6,7 @@ import pytest
 from router.asking.cards import read_capabilities, tiny_question
 from router.asking.client import SystemOneClient
 from router.asking.probe import probe, ready
-from router.questions import Capabilities, QuestionType
+from router.questions import DECIDING, Capabilities, QuestionType
 from tests.support.fake_systemone import FakeSystemOne, default_card
 from tests.unit.asking.asking_builders import ALL_TYPES, capabilities, deployment
 
@@ -75,7 +75,7 @@ def test_the_tiny_question_is_of_a_type_that_the_model_has() -> None:
     assert tiny_question(capabilities([], presets={"p": QuestionType.SET})).preset == "p"
 
 
-@pytest.mark.parametrize("question_type", list(QuestionType))
+@pytest.mark.parametrize("question_type", DECIDING)
 async def test_ready_means_that_it_has_answered(question_type: QuestionType) -> None:
     async with FakeSystemOne() as fake:
         client = SystemOneClient(fake.endpoint)

@@ -11,10 +11,12 @@ from router.questions import (
     Answer,
     ChoiceAnswer,
     NoulAnswer,
+    Option,
     Question,
     QuestionType,
     ScoreAnswer,
     SetAnswer,
+    SimilarityAnswer,
     Span,
     SpanAnswer,
     Unknown,
@@ -250,3 +252,27 @@ def test_a_composed_set_is_put_together_and_marked() -> None:
 def test_a_label_without_an_answer_leaves_the_set_unknown() -> None:
     late = Unknown(UnknownReason.TIMEOUT)
     assert compose_set(Composition(("x", "y"), 0.5), [NoulAnswer(0.9), late]) == late
+
+
+ALIKE = Question(QuestionType.SIMILARITY, options=(Option("0", "a"), Option("1", "b")))
+
+
+def test_similarity() -> None:
+    assert read(ALIKE, {"type": "similarity", "similarities": [0.25, -1]}) == SimilarityAnswer((0.25, -1.0))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"type": "noul", "noul": 0.5},
+        {"type": "similarity"},
+        {"type": "similarity", "similarities": {"0": 0.5, "1": 0.5}},
+        {"type": "similarity", "similarities": [0.5]},
+        {"type": "similarity", "similarities": [0.5, 0.5, 0.5]},
+        {"type": "similarity", "similarities": [0.5, "0.5"]},
+        {"type": "similarity", "similarities": [0.5, True]},
+        {"type": "similarity", "similarities": [0.5, 1.1]},
+    ],
+)
+def test_a_similarity_that_does_not_fit_is_unknown(answer: Any) -> None:
+    assert read(ALIKE, answer) == INVALID

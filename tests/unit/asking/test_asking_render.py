@@ -79,3 +79,8 @@ def test_a_label_becomes_a_plain_yes_or_no_question() -> None:
         'Which topics does the request mention? Is "billing" (money matters) one of them?'
     )
     assert noul_for_label(Question(QuestionType.SET), Option("x")).instructions == 'Does "x" apply?'
+
+
+def test_a_similarity_brings_its_texts_in_order() -> None:
+    question = Question(QuestionType.SIMILARITY, options=(Option("0", "b"), Option("1", "a")))
+    assert render(as_asked(question, None)) == {"type": "similarity", "candidates": ["b", "a"]}

@@ -142,8 +142,16 @@ def test_its_deployment_is_started() -> None:
             TWO + "\n        algorithm: {type: systemone, systemone: {deployment: nobody}}",
             'no deployment is named "nobody"',
         ),
-        (TWO + "\n        algorithm: {type: latency_aware}", '"latency_aware" is not supported yet'),
-        (TWO + "\n        algorithm: {type: multi_factor}", '"multi_factor" is not supported yet'),
+        (
+            "modelRefs: [{model: small}]\n        algorithm: {type: latency_aware}",
+            "a selector needs at least two candidates",
+        ),
+        (
+            TWO + "\n        algorithm: {type: multi_factor, latency_aware: {}}",
+            "the algorithm multi_factor has no latency_aware",
+        ),
+        (TWO + "\n        algorithm: {type: latency_aware, latency_aware: {tpot_percentile: 50}}", "not supported yet"),
+        (TWO + "\n        algorithm: {type: elo}", '"elo" is not supported yet'),
     ],
 )
 def test_mistakes_of_algorithms(refs: str, expected: str) -> None:

@@ -81,10 +81,10 @@ def test_shapes(case: str) -> None:
         ("    address: 127.0.0.1\n", "tls: {}"),
         ("        priority: 10\n", "emits: []"),
         ("        priority: 10\n", "annotations: {}"),
-        ("    - name: small\n", "  pricing: {}"),
+        ("    - name: small\n", "  context_window_size: 4096"),
         ("    - name: small\n", "  param_size: 8B"),
         ("      systemone:\n", "jailbreak: []"),
-        ("      systemone:\n", "embeddings: []"),
+        ("      systemone:\n", "kb: []"),
         ("version: v0.5\n", "evaluation: {}"),
     ],
 )

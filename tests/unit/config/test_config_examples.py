@@ -13,20 +13,12 @@ import pytest
 from router.config.document import parse
 from router.config.load import load
 from router.config.schema import config_schema
-from router.questions import Capabilities, QuestionType
-from tests.support.config_samples import CAN, GOOD, describe
+from router.runtime import artifact
+from tests.support.config_samples import GOOD, describe
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = sorted((ROOT / "examples").rglob("*.yaml"))
 COMMITTED = ROOT / "router" / "config" / "pointsman.schema.json"
-
-BUILTIN = Capabilities(
-    CAN.question_types | {QuestionType.SET},
-    presets={"domains": QuestionType.CHOICE, **CAN.presets},
-    max_input_tokens=32_768,
-    validated_input_tokens=8_192,
-)
-
 
 KINDS: dict[str, Any] = {
     "object": dict,
@@ -87,14 +79,14 @@ def test_there_are_examples() -> None:
     }
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_every_example_validates(path: Path) -> None:
-    loaded = load(path, environ={}, describe=lambda _: BUILTIN, serving=True)
+    loaded = load(path, environ={}, describe=artifact.describe, serving=True)
     assert loaded.warnings == ()
     assert loaded.plan.entrypoints
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_every_example_has_the_schema_and_fits_it(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     match = re.match(r"# yaml-language-server: \$schema=(\S+)\n", text)
@@ -114,7 +106,7 @@ def test_the_committed_schema_is_the_generated_one() -> None:
         ("port: 8801", "prt: 8801"),
         ("port: 8801", "port: 0"),
         ("rules: {}", "rules: {type: systemone}"),
-        ("rules: {}", "rules: {}\n        emits: []"),
+        ("rules: {}", "rules: {}\n        annotations: {}"),
         ("rules: {}", "rules: {}\n        plugins: [{type: rag}]"),
         ("type: noul", "type: noun"),
         ("- key: math", "- kye: math"),
@@ -136,8 +128,8 @@ def test_the_schema_lets_numbers_come_from_the_environment() -> None:
 
 
 def test_the_schema_marks_what_is_not_built() -> None:
-    emits = config_schema()["$defs"]["Decision"]["properties"]["emits"]
-    assert emits == {"description": "Not supported yet.", "deprecated": True, "not": {}}
+    annotations = config_schema()["$defs"]["Decision"]["properties"]["annotations"]
+    assert annotations == {"description": "Not supported yet.", "deprecated": True, "not": {}}
     assert '"null"' not in json.dumps(config_schema())
 
 

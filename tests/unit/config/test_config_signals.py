@@ -14,6 +14,7 @@ from router.config.plan import Leaf, Node, QuestionRule, Recipe, StateKind
 from router.config.presets import public_presets
 from router.config.problems import ConfigError
 from router.questions import Capabilities, ChoiceAnswer, Predicate, QuestionType
+from router.runtime.artifact import describe
 from tests.support.config_samples import CAN
 
 BARE = """\
@@ -176,6 +177,52 @@ def test_a_label_that_the_bound_model_cannot_give_is_refused() -> None:
     assert "law" in mistakes("{domains: [{name: d}]}", "{type: domain, name: d, label: law}", can=coarse)[0]
     inside = "{domains: [{name: d, mmlu_categories: [law]}]}"
     assert "cannot give the label" in mistakes(inside, "{type: domain, name: d}", can=coarse)[0]
+
+
+@pytest.mark.parametrize(
+    ("signals", "condition", "expected"),
+    [
+        ("{domains: [{name: n}]}", "{type: domain, name: n, label: physics}", "n has no label"),
+        ("{domains: [{name: n, mmlu_categories: [physics]}]}", "{type: domain, name: n}", "cannot give the label"),
+        ("{domains: [{name: physics}]}", "{type: domain, name: physics}", "needs a label"),
+        ("{complexity: [{name: n}]}", "{type: complexity, name: n, label: expert}", "n has no label"),
+        ("{modality: [{name: n}]}", "{type: modality, name: n, label: VIDEO}", "n has no label"),
+        ("{fact_check: [{name: n}]}", "{type: fact_check, name: n, label: facts}", "n has no labels"),
+        ("{user_feedbacks: [{name: n}]}", "{type: user_feedback, name: n, label: angry}", "n has no label"),
+        ("{turn_relation: [{name: n}]}", "{type: turn_relation, name: n, label: reply}", "n has no label"),
+        ("{systemone: [{name: n, preset: domains}]}", "{type: systemone, name: n, label: physics}", "n has no label"),
+        ("{systemone: [{name: n, preset: pii}]}", "{type: systemone, name: n, label: IBAN_CODE}", "n has no label"),
+        ("{systemone: [{name: n, preset: jailbreak}]}", "{type: systemone, name: n, label: x}", "n has no labels"),
+        ("{systemone: [{name: n, preset: hazard}]}", "{type: systemone, name: n, label: fire}", "n has no label"),
+    ],
+)
+def test_a_label_that_the_embedded_model_cannot_give_is_refused(signals: str, condition: str, expected: str) -> None:
+    found = mistakes(signals, condition, can=describe("builtin"))
+    assert len(found) == 1, found
+    assert expected in found[0]
+
+
+FAMILY_LABELS = {
+    "domains": "business, computer science, health, law, math, other",  # those of the fourteen that its card maps to
+    "complexity": "easy, medium, hard",
+    "modality": "AR, DIFFUSION, BOTH",
+    "user_feedbacks": "satisfied, need_clarification, wrong_answer, want_different, no_feedback",
+    "turn_relation": "new, follow_up, repeat, correction",
+}
+
+
+@pytest.mark.parametrize("family", FAMILY_LABELS)
+def test_the_labels_of_a_family_on_the_embedded_model(family: str) -> None:
+    can = describe("builtin")
+    for label in FAMILY_LABELS[family].split(", "):
+        assert recipe(f"{{{family}: [{{name: n}}]}}", f"{{type: {family}, name: n, label: {label}}}", can=can)
+        scores = f"[{{name: s, method: weighted_sum, inputs: [{{type: {family}, name: 'n:{label}', weight: 1}}]}}]"
+        bands = "[{name: b, source: s, method: threshold_bands, outputs: [{name: o, gte: 0.5}]}]"
+        projections = f"{{scores: {scores}, mappings: {bands}}}"
+        signals, condition = f"{{{family}: [{{name: n}}]}}", "{type: projection, name: o}"
+        assert recipe(signals, condition, projections, can=can)
+        wrong = mistakes(signals, condition, projections.replace(f"n:{label}", "n:nonsense"), can=can)
+        assert "nonsense" in wrong[0]
 
 
 def test_a_domain_rule_matches_by_its_categories_or_its_name() -> None:

@@ -40,8 +40,8 @@ class Watch:
         if self.breaks:
             raise ValueError
 
-    def over(self) -> None:
-        self.told.append("over")
+    def over(self, *, left: bool) -> None:
+        self.told.append("left" if left else "over")
         if self.breaks:
             raise ValueError
 
@@ -116,9 +116,12 @@ def test_a_watch_that_breaks_breaks_nothing() -> None:
 
 
 def test_a_process_that_ends_lets_go_of_answers() -> None:
-    machine = machine_of(Watch())
+    watch = Watch()
+    machine = machine_of(watch)
     assert list(machine.release()) == [Finish(Status.OK)]
     assert list(machine.release()) == []
+    machine.over()
+    assert watch.told == ["sent", "left"]
 
 
 def test_a_process_that_ends_watches_nothing_that_is_decided_later() -> None:

@@ -21,6 +21,7 @@ from tests.support.artifacts_foreign import (
     build_gliner,
     build_marker_row,
     build_sequence_classifier,
+    build_text_encoder,
     build_token_classifier,
 )
 from tests.unit.runtime.test_runtime_card import card
@@ -36,6 +37,7 @@ BUILDERS: list[Callable[[Path], Path]] = [
     lambda path: build_token_classifier(path, {"O": [], "B-PERSON": ["invoice"]}),
     build_gliclass,
     build_gliner,
+    build_text_encoder,
 ]
 
 

@@ -9,23 +9,22 @@ from typing import Any
 
 import pytest
 import zstandard
-from aiohttp.test_utils import TestClient
 
 from router.questions import NoulAnswer
-from router.runtime import receive
 from router.runtime.asking import Answered
+from router.runtime.http import connection
 from router.runtime.keys import Keys
 from router.runtime.listing import Names
 from router.runtime.model import Model, Outcome
 from router.runtime.server import Server
-from tests.support.runtime_client import NOUL, PATH, UNKNOWN, Client, post, started
+from tests.support.runtime_client import NOUL, PATH, UNKNOWN, Client, post, serving
 
 
 @pytest.fixture
 async def client(tiny_model: Model) -> AsyncIterator[Client]:
     server = Server(Names("served", ("other-name",)))
     server.model = tiny_model
-    async with TestClient(await started(server)) as client:
+    async with serving(server) as client:
         yield client
 
 
@@ -117,7 +116,7 @@ async def test_zstd_bodies(client: Client) -> None:
 
 
 async def test_a_body_that_does_not_arrive_is_given_up(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(receive, "UPLOAD_S", 0.01)
+    monkeypatch.setattr(connection, "UPLOAD_S", 0.01)
     forever = asyncio.Event()
 
     async def body() -> AsyncIterator[bytes]:
@@ -142,7 +141,7 @@ async def test_only_who_has_a_key_is_answered(tiny_model: Model) -> None:
     server = Server(keys=Keys(["k"]))
     server.model = tiny_model
     body = {"state": "x", "questions": {"n": NOUL}}
-    async with TestClient(await started(server)) as client:
+    async with serving(server) as client:
         status, got = await post(client, body)
         assert (status, got["detail"]["error_type"], got["code"]) == (403, "authentication_error", "missing_api_key")
         async with client.post(PATH, json=body, headers={"Authorization": "Bearer x"}) as response:

@@ -23,6 +23,7 @@ from tests.support.artifacts_foreign import (
     build_gliner,
     build_marker_row,
     build_sequence_classifier,
+    build_text_encoder,
     build_token_classifier,
 )
 
@@ -34,6 +35,8 @@ BUILDERS: dict[str, Callable[[Path], Path]] = {
     "gliclass": build_gliclass,
     "gliner": build_gliner,
     "gliner_token": lambda path: build_gliner(path, mode="token"),
+    "encoder": build_text_encoder,
+    "encoder_pooled": lambda path: build_text_encoder(path, pooled=True),
 }
 
 

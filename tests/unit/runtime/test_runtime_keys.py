@@ -13,16 +13,16 @@ NOTHING, WRONG, RIGHT = Presented.NOTHING, Presented.WRONG, Presented.RIGHT
     ("headers", "presented"),
     [
         ({}, NOTHING),
-        ({"Authorization": ""}, NOTHING),
-        ({"Authorization": "Bearer two"}, RIGHT),
-        ({"Authorization": "bearer  two "}, RIGHT),
-        ({"Authorization": "Bearer tw"}, WRONG),
-        ({"Authorization": "Bearer"}, WRONG),
-        ({"Authorization": "Basic two"}, WRONG),
-        ({"Authorization": "Basic x", "Api-Key": "one"}, RIGHT),
-        ({"Api-Key": "one"}, RIGHT),
-        ({"Api-Key": "three"}, WRONG),
-        ({"Authorization": "Bearer \udcff"}, WRONG),
+        ({"authorization": ""}, NOTHING),
+        ({"authorization": "Bearer two"}, RIGHT),
+        ({"authorization": "bearer  two "}, RIGHT),
+        ({"authorization": "Bearer tw"}, WRONG),
+        ({"authorization": "Bearer"}, WRONG),
+        ({"authorization": "Basic two"}, WRONG),
+        ({"authorization": "Basic x", "api-key": "one"}, RIGHT),
+        ({"api-key": "one"}, RIGHT),
+        ({"api-key": "three"}, WRONG),
+        ({"authorization": "Bearer \udcff"}, WRONG),
     ],
 )
 def test_a_key_is_looked_for_in_both_headers(headers: dict[str, str], presented: Presented) -> None:
@@ -38,7 +38,7 @@ def test_keys_come_from_a_variable_and_a_file(tmp_path: Path) -> None:
     file = tmp_path / "keys"
     file.write_text("# rotation\none\n\n two \n")
     keys = read_keys("KEY", file, {"KEY": "three"})
-    assert [keys.check({"Api-Key": key}) for key in ("one", "two", "three", "# rotation")] == [RIGHT] * 3 + [WRONG]
+    assert [keys.check({"api-key": key}) for key in ("one", "two", "three", "# rotation")] == [RIGHT] * 3 + [WRONG]
     assert not read_keys(None, None, {})
 
 

@@ -10,20 +10,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp.test_utils import TestClient
 
 from router.runtime.bounds import Bounds
 from router.runtime.listing import Names
 from router.runtime.model import Model, load_model
 from router.runtime.server import Server
-from tests.support.runtime_client import NOUL, PATH, Client, post, started
+from tests.support.runtime_client import NOUL, PATH, Client, post, serving
 
 
 @pytest.fixture
 async def client(tiny_model: Model) -> AsyncIterator[Client]:
     server = Server(Names("served", ("other-name",)))
     server.model = tiny_model
-    async with TestClient(await started(server)) as client:
+    async with serving(server) as client:
         yield client
 
 
@@ -136,7 +135,7 @@ async def test_compressed_bodies(client: Client) -> None:
 async def test_bodies_over_the_limit(tiny_model: Model) -> None:
     server = Server(max_body_bytes=1000)
     server.model = tiny_model
-    async with TestClient(await started(server)) as client:
+    async with serving(server) as client:
         big = json.dumps({"state": "x" * 2000, "questions": {"n": NOUL}}).encode()
         assert (await post(client, big))[0] == 413
         assert (await post(client, gzip.compress(big), headers={"Content-Encoding": "gzip"}))[0] == 413
@@ -155,7 +154,7 @@ async def test_overload_is_refused_at_once_with_retry_after(tiny_directory: Path
     server.model = model
     try:
         async with (
-            TestClient(await started(server)) as client,
+            serving(server) as client,
             client.post(PATH, json={"state": "x", "questions": {"n": NOUL}}) as response,
         ):
             got = await response.json()
@@ -166,7 +165,7 @@ async def test_overload_is_refused_at_once_with_retry_after(tiny_directory: Path
 
 
 async def test_nothing_is_answered_before_the_model_is_ready() -> None:
-    async with TestClient(await started(Server())) as client:
+    async with serving(Server()) as client:
         status, got = await post(client, {"state": "x", "questions": {"n": NOUL}})
         assert (status, got["code"]) == (503, "not_ready")
         for path, expected in (("/health", 503), ("/health/live", 200), ("/v1/models", 200), ("/metrics", 200)):

@@ -8,7 +8,7 @@ import pytest
 
 from router.asking.fleet import Connections, Fleet
 from router.config.plan import Deployment, Plan
-from router.questions import Capabilities, QuestionType
+from router.questions import DECIDING, Capabilities
 from router.serving.errors import NotServable
 from router.serving.prepare import asked_deployments, connect, prepare, undescribed
 from tests.support.fake_systemone import FakeSystemOne, default_card
@@ -54,7 +54,7 @@ class TestAttached:
             assert undescribed(generation.plan) == ()
             capabilities = generation.plan.deployments["far"].capabilities
             assert capabilities is not None
-            assert capabilities.question_types == set(QuestionType)
+            assert capabilities.question_types == set(DECIDING)
             assert generation.plan.revision == plan.revision
 
     async def test_one_that_is_silent_is_asked_as_the_plan_says(self, tmp_path: Path) -> None:

@@ -1,0 +1,55 @@
+"""A text as a person would read it achanged: without disguises, and with the way back.
+
+A guard that reads only what is written misses what is meant: letters of other scripts, invisible characters between
+letters, letters with spaces between them, text in base64. `normalise` undoes these, one kind after the other, in linear
+time, and never makes a text more than twice as long in bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from router.scan.normalise.characters import characters, composed, controls
+from router.scan.normalise.edits import Edit, Step
+from router.scan.normalise.encoded import encoded
+from router.scan.normalise.homoglyphs import homoglyphs
+from router.scan.normalise.spacing import spacing
+
+
+class Normalised(NamedTuple):
+    """A text made plain. `changed` are the stretches of the original, in code points, that are written otherwise."""
+
+    text: str
+    steps: tuple[Step, ...]
+    changed: tuple[tuple[int, int], ...]
+
+    def back(self, start: int, end: int) -> tuple[int, int]:
+        """The smallest stretch of the original that holds all that a span of the plain text was made of."""
+        for step in reversed(self.steps):
+            start, end = step.back(start, end)
+        return start, end
+
+
+def normalise(text: str) -> Normalised:
+    """Make a text plain."""
+    steps: list[Step] = []
+    changed: list[tuple[int, int]] = []
+    for kind in _kinds(text):
+        edits = kind(steps[-1].text if steps else text)
+        if not edits:
+            continue
+        step = Step(steps[-1].text if steps else text, edits)
+        changed += (_back(steps, *stretch) for stretch in step.changed)
+        steps.append(step)
+    return Normalised(steps[-1].text if steps else text, tuple(steps), tuple(sorted(changed)))
+
+
+def _kinds(text: str) -> Sequence[Callable[[str], list[Edit]]]:
+    return (controls, spacing, encoded) if text.isascii() else (characters, composed, homoglyphs, spacing, encoded)
+
+
+def _back(steps: Sequence[Step], start: int, end: int) -> tuple[int, int]:
+    for step in reversed(steps):
+        start, end = step.back(start, end)
+    return start, end
