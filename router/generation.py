@@ -34,6 +34,7 @@ class Policy:
     `heuristics` is None when the router computes nothing by itself. `openings` are the rules that need no asking when
     nothing precedes the current turn. `foregone` holds what a recipe without signals comes to, by client format: no
     request can change it. `at_once`: nothing has to be waited for, neither an answer nor a choice among candidates.
+    `keeps_models`: some decision keeps a conversation on the model that another's gave it.
     """
 
     recipe: Recipe
@@ -45,6 +46,7 @@ class Policy:
     openings: tuple[QuestionRule, ...] = ()
     selectors: Stages = field(default_factory=dict)
     at_once: bool = False
+    keeps_models: bool = False
 
 
 def _policy(recipe: Recipe, plan: Plan) -> Policy:
@@ -56,8 +58,9 @@ def _policy(recipe: Recipe, plan: Plan) -> Policy:
     openings = tuple(rule for rule in recipe.questions if rule.opening is not None)
     chosen = any(len(one.model_refs) > 1 and one.selector.kind != "static" for one in recipe.decisions)
     selectors = selector_stages(recipe, plan)
-    at_once = not recipe.questions and not chosen
-    return Policy(recipe, stage, needed, compiled, settled, heuristics, openings, selectors, at_once)
+    keeps = any(one.actions.retention and one.actions.retention.keep_current_model for one in recipe.decisions)
+    at_once = not recipe.questions and not chosen and not keeps
+    return Policy(recipe, stage, needed, compiled, settled, heuristics, openings, selectors, at_once, keeps)
 
 
 class Generation:

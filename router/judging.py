@@ -8,10 +8,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 
-from router.acting.affinity import Affinity, conversation
+from router.acting.affinity import Affinity, conversation, drops, whole_conversation
 from router.acting.latencies import Latencies
 from router.acting.picking import NoneWillDo, by_measure, by_question, by_weight
-from router.acting.target import Contest
+from router.acting.target import Contest, Target
 from router.config.candidates import ModelRef
 from router.config.measures import MeasureRule
 from router.deciding.engine import Outcome, decide
@@ -127,7 +127,11 @@ class Judge:
         """One of several candidates: the conversation's own, if it has one already. Raises Refused."""
         selector = contest.rule.selector
         key = conversation(contest, head.headers, request) if selector.sticky else None
-        ref = self._affinity.of(key, contest.refs) if key is not None else None
+        ref = self._current(contest, head, request)
+        if ref is None and key is not None:
+            ref = self._affinity.of(key, contest.refs)
+        if selector.kind == "static":
+            return ref or contest.refs[0]
         if selector.measured is not None and (ref is None or notes is not None):
             ref = self._measured(generation, selector.measured, contest, ref, notes)
         if ref is None and selector.question is None:
@@ -140,9 +144,23 @@ class Judge:
             ref = picked.ref
             if picked.fallback is not None:
                 self._metrics.selector_fallback(policy.recipe.name, contest.decision, picked.fallback)()
-        if key is not None:
+        if key is not None and not drops(contest.rule.actions):
             self._affinity.keep(key, ref.model)
         return ref
+
+    def _current(self, contest: Contest, head: Head, request: LlmRequest) -> ModelRef | None:
+        """The model that answered the conversation's last turn, where the decision stays on that."""
+        retention = contest.rule.actions.retention
+        if retention is None or not retention.keep_current_model:
+            return None
+        key = whole_conversation(contest.told, head.headers, request)
+        return self._affinity.of(key, contest.refs) if key is not None else None
+
+    def remember(self, target: Target, request: LlmRequest, head: Head) -> None:
+        """Remember which model answers this turn of a conversation, for decisions that stay on it."""
+        key = whole_conversation(target.told, head.headers, request)
+        if key is not None and not drops(target.actions):
+            self._affinity.keep(key, target.model.name)
 
     def _measured(
         self, generation: Generation, rule: MeasureRule, contest: Contest, kept: ModelRef | None, notes: Notes | None

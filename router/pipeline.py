@@ -40,6 +40,8 @@ from router.wire.surface import Format, Kind, Surface, classify
 SELECTED_MODEL = "x-selected-model"
 PLAN = "x-vsr-plan"
 """Says which configuration decided, so that Envoy keeps to its backends while two are live during a reload."""
+PREFER_PREFIX = "x-vsr-retention-prefer-prefix"
+"""Tells whoever picks an endpoint behind us whether what is cached of the prompt is worth keeping."""
 
 INFLATES = 64
 """How much smaller a compressed body counts as large: what it inflates to is not known beforehand."""
@@ -288,7 +290,9 @@ class Pipeline:
         self._count(recipe, settled)
         if isinstance(settled, Contest):
             ref = await self._judge.pick(generation, policy, settled, request, incoming.head, incoming.notes)
-            return settled.target(generation.plan, ref)
+            settled = settled.target(generation.plan, ref)
+        if policy.keeps_models and isinstance(settled, Target):
+            self._judge.remember(settled, request, incoming.head)
         return settled
 
     def _count(self, recipe: str, settled: Settled | Contest) -> None:
@@ -314,6 +318,9 @@ class Pipeline:
         if written is not None:
             headers = written.written(incoming.head.headers) | headers
             remove = (*written.delete, *remove)
+        retention = settled.actions.retention
+        if retention is not None and retention.prefer_prefix_retention is not None:
+            headers[PREFER_PREFIX] = str(retention.prefer_prefix_retention).lower()
         measured = incoming.generation.measured
         watch = self.latencies.watch(settled.model, streaming=streaming) if model in measured else None
         return Forward(model, headers, remove, changed, settled.told, _structs(settled, incoming.notes), watch)

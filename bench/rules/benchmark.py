@@ -1,4 +1,4 @@
-"""Heuristic rules: cost over the length of the text, and beside the gateway's own cost for one request.
+"""Heuristic rules: cost over the length of the text, by family, and beside the gateway's own cost for one request.
 
 Rules run in this process, timed by its CPU clock. The gateway's own cost is what a router behind Envoy uses for a
 request of 1 KB that no rule reads, taken in turns with the rules, so that both see the same machine.
@@ -6,149 +6,94 @@ request of 1 KB that no rule reads, taken in turns with the rules, so that both 
 
 from __future__ import annotations
 
-import math
 import statistics
-import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import orjson
-import uvloop
 from rich.console import Console
 
-from bench.gateway.rungs import PATH, Full, Rung, body, prove
-from bench.lib import load
-from bench.lib.cpu import cpu_by_role
-from bench.lib.process import Processes, free_ports
-from bench.lib.python import module
-from bench.lib.report import RESULTS, Result, Sheet, Target, versions
-from bench.rules.texts import SIZES, many, texts, typical
-from router.gateway.transports import Transport
-from router.signals.facts import RequestFacts
-from router.signals.heuristics import Heuristics
-from router.wire.request import read_request
-from router.wire.surface import Format
+from bench.lib.report import Result, Sheet, Target, versions
+from bench.rules.beside import beside_the_gateway
+from bench.rules.plot import PICTURE, draw
+from bench.rules.reading import by_family, exponent, growth
+from bench.rules.recipes import typical
+from bench.rules.texts import SIZES, texts
 
-PICTURE = RESULTS / "rules.png"
-KILOBYTE = 1024
-CONNECTIONS = 16
 TARGETS = (Target("heuristics_vs_gateway", at_most=0.1), Target("growth_exponent", at_most=1.1))
+
+Rows = Sequence[Mapping[str, Any]]
 
 
 def run(*, quick: bool, console: Console) -> Result:
     """Measure; raises StartError or LoadError when the gateway does not run as it should."""
     began = time.monotonic()
-    rounds, seconds = (3, 1.0) if quick else (9, 3.0)
+    rounds, seconds, repeats = (2, 1.0, 2) if quick else (9, 3.0, 9)
     with console.status("measuring growth"):
-        growth = list(_growth(repeats=3 if quick else 9))
+        grown = list(growth(repeats))
+    with console.status("measuring families"):
+        families = list(by_family(1 if quick else 5))
     with console.status("measuring beside the gateway"):
-        beside = _beside_the_gateway(rounds, seconds)
-    exponent = max(_exponent([row for row in growth if row["text"] == kind]) for kind in texts())
-    typical_us, gateway_us = (statistics.median(row[key] for row in beside) for key in ("typical_us", "gateway_us"))
-    notes = [f"growth drawn in {PICTURE}"] if _draw(growth) else ["no picture: install the extra `bench` (matplotlib)"]
+        beside = beside_the_gateway(rounds, seconds)
     return Result(
         name="rules",
         quick=quick,
         seconds=round(time.monotonic() - began, 1),
-        versions=versions("pointsman", "pyahocorasick", "google-re2"),
-        rows=[*growth, *beside],
-        ratios={"heuristics_vs_gateway": round(typical_us / gateway_us, 4), "growth_exponent": round(exponent, 3)},
+        versions=versions("pointsman", "pyahocorasick", "google-re2", "py3langid", "rapidfuzz"),
+        rows=[*grown, *families, *beside],
+        ratios=ratios(grown, beside),
         counts={"literals": 1_000, "expressions": 100, "typical_rules": len(typical())},
         targets=TARGETS,
-        sheets=[_growth_sheet(growth), _beside_sheet(typical_us, gateway_us)],
-        notes=notes,
+        sheets=[_growth_sheet(grown), _family_sheet(families), _beside_sheet(beside)],
+        notes=[] if quick else [_drawn(grown)],
     )
 
 
-def _growth(repeats: int) -> Iterator[Mapping[str, Any]]:
-    rules = Heuristics(many())
-    for kind, written in texts().items():
-        for size, text in zip(SIZES, written, strict=True):
-            data = _chat(text)
-            times = max(1, 300_000 // len(data))
-            spent = [_once(rules, data, times=times) for _ in range(repeats)]
-            yield {"text": kind, "size": size, "bytes": len(text.encode()), "us": round(min(spent), 2)}
+def ratios(grown: Rows, beside: Rows) -> Mapping[str, float]:
+    """What is compared. The exponent is that of the worst kind of text, and the ratios are of medians over rounds."""
+    kinds = dict.fromkeys(row["text"] for row in grown)
+    steepest = max(exponent([row for row in grown if row["text"] == kind]) for kind in kinds)
+    middle = _medians(beside)
+    gateway = middle["gateway_us"]
+    return {
+        "heuristics_vs_gateway": round(middle["rules_us"] / gateway, 4),
+        "heuristics_hit_vs_gateway": round(middle["rules_hit_us"] / gateway, 4),
+        "recipe_in_place_vs_gateway": round((middle["gateway_with_rules_us"] - gateway) / gateway, 4),
+        "growth_exponent": round(steepest, 3),
+    }
 
 
-def _chat(text: str) -> bytes:
-    return orjson.dumps({"model": "auto", "messages": [{"role": "user", "content": text}]})
+def _medians(rows: Rows) -> Mapping[str, float]:
+    return {key: statistics.median(row[key] for row in rows) for key in rows[0] if key != "round"}
 
 
-def _once(rules: Heuristics, data: bytes, *, times: int) -> float:
-    """CPU microseconds of one reading, with facts that nobody has looked at before; parsing the body is not counted."""
-    requests = [read_request(Format.CHAT, data) for _ in range(times)]
-    started = time.process_time_ns()
-    for request in requests:
-        rules.read(RequestFacts(request))
-    return (time.process_time_ns() - started) / times / 1000
-
-
-def _beside_the_gateway(rounds: int, seconds: float) -> list[Mapping[str, Any]]:
-    rules, data = Heuristics(typical()), body(KILOBYTE)
-    rows: list[Mapping[str, Any]] = []
-    with tempfile.TemporaryDirectory(prefix="bench-rules-") as folder, Processes(Path(folder)) as processes:
-        (port,) = free_ports(1)
-        backend = processes.start("backend", module("bench.gateway.backend", "--port", str(port)))
-        rung = Full(processes, port, Transport.FAST).rung()
-        backend.wait_ready(f"http://127.0.0.1:{port}/")
-        prove(rung, port, data, warmups=5)
-        for number in range(1, rounds + 1):
-            typical_us = min(_once(rules, data, times=500) for _ in range(3))
-            gateway_us = uvloop.run(_gateway(rung, data, seconds))
-            rows.append({"round": number, "typical_us": round(typical_us, 2), "gateway_us": round(gateway_us, 2)})
-    return rows
-
-
-async def _gateway(rung: Rung, data: bytes, seconds: float) -> float:
-    request = load.post(PATH, data, rung.port)
-    window = await load.saturate(
-        rung.port,
-        request,
-        connections=CONNECTIONS,
-        warmup_s=0.3,
-        seconds=seconds,
-        probe=lambda: cpu_by_role({"router": rung.roles["router"]}),
-    )
-    return window.used["router"] / 1000 / window.requests
-
-
-def _exponent(rows: Sequence[Mapping[str, Any]]) -> float:
-    """The slope of cost over bytes, both as logarithms: 1 is linear."""
-    slope, _ = statistics.linear_regression(
-        [math.log(row["bytes"]) for row in rows], [math.log(row["us"]) for row in rows]
-    )
-    return slope
-
-
-def _growth_sheet(rows: Sequence[Mapping[str, Any]]) -> Sheet:
+def _growth_sheet(rows: Rows) -> Sheet:
     cells = [(row["text"], row["size"], f"{row['us']:,.0f}", f"{row['us'] * 1000 / row['bytes']:.1f}") for row in rows]
     return Sheet("1,000 literals and 100 expressions", ("text", "size", "CPU µs", "ns a byte"), cells)
 
 
-def _beside_sheet(typical_us: float, gateway_us: float) -> Sheet:
-    rows = [("heuristics of a typical recipe", f"{typical_us:.1f}"), ("the gateway itself", f"{gateway_us:.1f}")]
-    return Sheet("A request of 1 KB", ("what", "CPU µs"), rows)
+def _family_sheet(rows: Rows) -> Sheet:
+    columns = [f"{kind} {size}" for kind in texts() for size in SIZES]
+    families = dict.fromkeys(row["family"] for row in rows)
+    cells = [(family, *(f"{row['us']:,.0f}" for row in rows if row["family"] == family)) for family in families]
+    return Sheet("CPU µs of a family by itself", ("rules", *columns), cells)
 
 
-def _draw(rows: Sequence[Mapping[str, Any]]) -> bool:
+def _beside_sheet(rows: Rows) -> Sheet:
+    middle = _medians(rows)
+    titles = {
+        "rules_us": "heuristics of a typical recipe, nothing found",
+        "rules_hit_us": "the same, a keyword found",
+        "gateway_us": "the gateway itself",
+        "gateway_with_rules_us": "the gateway with that recipe",
+    }
+    return Sheet(
+        "A request of 1 KB", ("what", "CPU µs"), [(title, f"{middle[key]:.1f}") for key, title in titles.items()]
+    )
+
+
+def _drawn(rows: Rows) -> str:
     try:
-        import matplotlib as mpl  # noqa: PLC0415 - an extra, and slow to import
+        return f"growth drawn in {draw(rows, PICTURE)}"
     except ImportError:
-        return False
-    mpl.use("Agg")
-    from matplotlib import pyplot  # noqa: PLC0415
-
-    figure, axes = pyplot.subplots(figsize=(6, 4))
-    for kind in texts():
-        mine = [row for row in rows if row["text"] == kind]
-        axes.loglog([row["bytes"] for row in mine], [row["us"] for row in mine], marker="o", label=kind)
-    axes.set(xlabel="bytes of text", ylabel="CPU µs", title="1,000 literals and 100 regular expressions")
-    axes.legend()
-    axes.grid(visible=True, which="both", alpha=0.3)
-    figure.tight_layout()
-    RESULTS.mkdir(exist_ok=True)
-    figure.savefig(PICTURE, dpi=120)
-    pyplot.close(figure)
-    return True
+        return "no picture: install the extra `bench` (matplotlib)"

@@ -1,4 +1,4 @@
-"""The texts and rules that are measured. Made from fixed words with a fixed seed, so that runs compare."""
+"""The texts that are read. Made from fixed words with a fixed seed, so that runs compare."""
 
 from __future__ import annotations
 
@@ -6,16 +6,9 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from router.config.heuristics import (
-    ContextRule,
-    ConversationRule,
-    HeuristicRule,
-    KeywordRule,
-    StructureRule,
-)
-from router.questions import Predicate
-
 SIZES: Final = {"1 KB": 1_000, "32 KB": 32_000, "1 MB": 1_000_000}
+
+_BETWEEN: Final = 250
 
 _PROSE: Final = (
     "the quick brown fox jumps over a lazy dog while we compare prices of several plans and write a short report "
@@ -34,44 +27,21 @@ _CODE: Final = (
 
 
 def texts() -> Mapping[str, Sequence[str]]:
-    """A text of each size in each kind, as measured in bytes of UTF-8."""
+    """A text of each size in each kind, as measured in bytes of UTF-8. None of them holds what a rule looks for."""
     chance = random.Random(7)
     return {kind: [_filled(kind, size, chance) for size in SIZES.values()] for kind in ("English", "Chinese", "code")}
 
 
-def many() -> list[HeuristicRule]:
-    """1,000 literals and 100 regular expressions, in rules of ten."""
-    words: list[HeuristicRule] = [
-        KeywordRule(
-            f"keyword:words{i}",
-            "OR",
-            "exact",
-            tuple(f"{_ENGLISH[j]} {_ENGLISH[(i * 7 + j) % 30]}{i}" for j in range(10)),
-        )
-        for i in range(100)
-    ]
-    expressions: list[HeuristicRule] = [
-        KeywordRule(
-            f"keyword:expressions{i}", "OR", "regex", tuple(rf"\bcase{i}{j}[ -]?\d{{2,6}}\b" for j in range(10))
-        )
-        for i in range(10)
-    ]
-    return words + expressions
+def with_hits(written: Sequence[str]) -> Sequence[str]:
+    """The same texts, with something that one of `recipes.many` looks for every few hundred bytes."""
+    chance = random.Random(11)
+    return [_sprinkled(text, chance) for text in written]
 
 
-def typical() -> list[HeuristicRule]:
-    """What a recipe of real life has: a few lists of words, the length, tools, and a look at the form."""
-    return [
-        KeywordRule(
-            "keyword:code", "OR", "exact", ("python", "traceback", "refactor", "unit test", "compile", "regex")
-        ),
-        KeywordRule("keyword:billing", "OR", "exact", ("refund", "invoice", "chargeback", "credit card", "退款")),
-        KeywordRule("keyword:persona", "OR", "regex", ("DAN", r"ignore (all|previous) instructions", "jailbreak")),
-        ContextRule("context:long", 32_000, None),
-        ConversationRule("conversation:tools", "exists", "tool_definition"),
-        StructureRule("structure:steps", "exists", "regex", pattern=r"(?m)^\s*\d+\.\s"),
-        StructureRule("structure:long", "count", "text_bytes", predicate=Predicate(gte=8_000)),
-    ]
+def _sprinkled(text: str, chance: random.Random) -> str:
+    parts = [text[start : start + _BETWEEN] for start in range(0, len(text), _BETWEEN)]
+    found = (chance.choice((f" report {chance.randrange(100)} ", f" case{chance.randrange(100)}-1234 ")) for _ in parts)
+    return "".join(one + hit for one, hit in zip(parts, found, strict=True))
 
 
 def _filled(kind: str, size: int, chance: random.Random) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from router.acting.target import Contest
+from router.config.actions import Actions
 from router.config.candidates import SESSION_HEADERS, ModelRef
 from router.wire.request import LlmRequest
 from router.wire.text import own_words
@@ -23,10 +24,17 @@ MOST: Final = 50_000
 
 
 def conversation(contest: Contest, headers: Mapping[str, str], request: LlmRequest) -> bytes | None:
-    """A digest that the turns of one conversation share under one decision; None when nothing tells them apart.
+    """A digest that the turns of one conversation share under one decision; None when nothing tells them apart."""
+    return _digest(contest.told, contest.decision, headers, request)
 
-    A session header where the client sends one, else the first words of the user, which every later turn repeats.
-    """
+
+def whole_conversation(told: Mapping[str, str], headers: Mapping[str, str], request: LlmRequest) -> bytes | None:
+    """The same whatever is decided; `told` names the recipe."""
+    return _digest(told, "", headers, request)
+
+
+def _digest(told: Mapping[str, str], decision: str, headers: Mapping[str, str], request: LlmRequest) -> bytes | None:
+    """A session header where the client sends one, else the first words of the user, which every later turn repeats."""
     said = next((f"{name}:{headers[name]}" for name in SESSION_HEADERS if headers.get(name)), None)
     if said is None:
         first = next((words for turn in request.turns if turn.role == "user" and (words := own_words(turn.text))), None)
@@ -34,9 +42,14 @@ def conversation(contest: Contest, headers: Mapping[str, str], request: LlmReque
             return None
         said = f":{first}"
     digest = hashlib.blake2b(digest_size=16)
-    for part in (contest.told.get("recipe", ""), contest.decision, request.format, said):
+    for part in (told.get("recipe", ""), decision, request.format, said):
         digest.update(part.encode("utf-8", "surrogatepass") + b"\0")
     return digest.digest()
+
+
+def drops(actions: Actions) -> bool:
+    """Whether nothing of the turn is kept."""
+    return actions.retention is not None and actions.retention.drop is True
 
 
 class Affinity:

@@ -15,6 +15,7 @@ _HEADERS: Final = {
     "decision": "x-vsr-selected-decision",
     "confidence": "x-vsr-selected-confidence",
     "applied_unknown_policy": "x-vsr-applied-unknown-policy",
+    "retention_drop": "x-vsr-retention-drop",
 }
 _FIXED: Final = {
     "x-vsr-fast-response": "true",

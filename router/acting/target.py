@@ -101,13 +101,18 @@ def settle(plan: Plan, recipe: str, outcome: Outcome, wanted: ApiFormat) -> Sett
             raise Refused(ErrorCode.NO_ROUTE)
         model = _speaking(plan.models[plan.default_model], wanted)
         return Target(model, None, told | {"model": model.name})
+    told["decision"] = decision.name
+    retention = decision.actions.retention
+    if retention is not None:
+        told |= retention.told()
     if decision.actions.fast_response is not None:
-        return Answered(decision.name, decision.actions.fast_response, told | {"decision": decision.name})
+        return Answered(decision.name, decision.actions.fast_response, told)
     refs = eligible(decision, plan.models, wanted)
     if not refs:
         raise Refused(ErrorCode.NO_ELIGIBLE_MODEL)
-    contest = Contest(decision, refs, told | {"decision": decision.name, "algorithm": decision.selector.kind})
-    return contest if len(refs) > 1 and decision.selector.kind != "static" else contest.target(plan, refs[0])
+    contest = Contest(decision, refs, told | {"algorithm": decision.selector.kind})
+    open_ = decision.selector.kind != "static" or (retention is not None and retention.keep_current_model)
+    return contest if len(refs) > 1 and open_ else contest.target(plan, refs[0])
 
 
 def foregone(plan: Plan, recipe: str, outcome: Outcome) -> Mapping[ApiFormat, Settled | Contest]:

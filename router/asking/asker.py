@@ -8,7 +8,6 @@ question unknown; "Decision signal": a model that is loading, overloaded or late
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -174,7 +173,7 @@ class Asker:
         for exchange, until in sorted(inquiry.waits.items(), key=lambda item: item[1]):
             left = until - self._clock()
             if exchange.ended_at is None and left > 0:
-                await asyncio.wait((exchange.task,), timeout=left)
+                await exchange.ended(left)
 
     def _report(self, inquiry: _Inquiry) -> CallReport | None:
         own = inquiry.own

@@ -41,7 +41,10 @@ _CLOCK_SLACK_S: Final = 0.005
 class Exchange:
     """One call on its way. `deadline` is when the model need not begin with it any more, on the line's clock."""
 
-    __slots__ = ("answers", "call", "deadline", "ended_at", "failure", "keys", "late", "report", "task", "waiters")
+    __slots__ = (
+        *("answers", "call", "deadline", "ended_at", "failure", "keys", "late", "report", "task", "waiters"),
+        "_sleepers",
+    )
 
     task: asyncio.Task[None]
 
@@ -55,6 +58,27 @@ class Exchange:
         self.report: CallReport | None = None
         self.late = False
         self.waiters = 0
+        self._sleepers: set[asyncio.Future[None]] = set()
+
+    async def ended(self, within_s: float) -> None:
+        """Return once it has ended, or after so long.
+
+        Its task itself is not waited for: that would cost two more turns of the loop, while a request waits.
+        """
+        loop = asyncio.get_running_loop()
+        sleeper: asyncio.Future[None] = loop.create_future()
+        self._sleepers.add(sleeper)
+        timer = loop.call_later(within_s, _rouse, sleeper)
+        try:
+            await sleeper
+        finally:
+            timer.cancel()
+            self._sleepers.discard(sleeper)
+
+    def wake(self) -> None:
+        """Wake everybody who waits for its end."""
+        for sleeper in self._sleepers:
+            _rouse(sleeper)
 
     def answer(self, key: bytes, until: float) -> Answer:
         """What somebody who waited until then has got."""
@@ -147,10 +171,12 @@ class Line:
 
     async def aclose(self) -> None:
         """Give up every call. Whoever waits for one has no answer."""
-        running = [exchange.task for exchange in self._running]
-        for task in running:
-            task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
+        running = list(self._running)
+        for exchange in running:
+            exchange.task.cancel()
+        await asyncio.gather(*(exchange.task for exchange in running), return_exceptions=True)
+        for exchange in running:
+            exchange.wake()  # a task that was cancelled before it began has woken nobody
 
     def _make_room(self) -> bool:
         """Give up the call that nobody has waited for for the longest time. False when there is none."""
@@ -198,6 +224,7 @@ class Line:
             if exchange.late:
                 outcome = CallOutcome.TIMEOUT
             exchange.report = report_of(call, outcome, exchange.ended_at - began, True, retry_after_s)
+            exchange.wake()
             if observer is not None:
                 observer.call_ended(exchange.report)
 
@@ -214,6 +241,11 @@ class Line:
     def _failed(self, exchange: Exchange) -> None:
         if self._breaker.failed(self._clock()):
             logger.warning("decision model fails again and again: %s", exchange.call.deployment)
+
+
+def _rouse(sleeper: asyncio.Future[None]) -> None:
+    if not sleeper.done():
+        sleeper.set_result(None)
 
 
 def deadline_ms(timeout_s: float) -> int:

@@ -55,10 +55,32 @@ class Diagnostics:
 
 
 @dataclass(frozen=True, slots=True)
-class Actions:
-    """The plugins of one decision; None and empty: it has none of that kind. Their order in the document is no order.
+class Retention:
+    """What is kept of a turn and of its conversation. None: the decision does not say.
 
-    `fast_response` is the text that is answered at once, without any backend.
+    `drop` keeps nothing of the turn; `keep_current_model` keeps the conversation on the model that answered last,
+    whichever decision that was; `prefer_prefix_retention` says whether what is cached of its prompt is worth keeping.
+    """
+
+    drop: bool | None = None
+    keep_current_model: bool | None = None
+    prefer_prefix_retention: bool | None = None
+
+    def told(self) -> dict[str, str]:
+        """What is told of it, by key of Envoy's dynamic metadata: all that was written, `false` too."""
+        written = {
+            "drop": self.drop,
+            "keep_current_model": self.keep_current_model,
+            "prefer_prefix": self.prefer_prefix_retention,
+        }
+        return {f"retention_{key}": str(value).lower() for key, value in written.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Actions:
+    """The plugins of one decision, and what it emits; None and empty: it has none of that kind.
+
+    Their order in the document is no order. `fast_response` is the text that is answered at once, without any backend.
     """
 
     fast_response: str | None = None
@@ -66,6 +88,7 @@ class Actions:
     system_prompt: SystemPrompt | None = None
     params: RequestParams | None = None
     diagnostics: Diagnostics | None = None
+    retention: Retention | None = None
 
 
 NOTHING = Actions()

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from router.asking.report import CallReport
+from router.config.actions import Actions
 from router.config.families import PROJECTION, written_name
 from router.config.plan import Plan
 from router.deciding.kleene import Truth
@@ -78,6 +79,7 @@ def as_json(explanation: Explanation, plan: Plan, *, trace: bool, text: str | No
         "selection": candidates_json(explanation.contestants) if explanation.contestants else None,
         "selection_otherwise": asdict(otherwise) if otherwise else None,
         "ranking": [asdict(one) for one in explanation.choice.ranked],
+        "emits": _emits(decision.actions) if decision else [],
         "error": explanation.code.value if explanation.code else None,
         "signals": [_signal(fact) for fact in explanation.rules],
         "signal_confidences": _confidences(explanation),
@@ -159,6 +161,14 @@ def _node(node: TraceNode) -> dict[str, Any]:
         "signal_error": f"decision_{node.reason}" if node.reason else None,
         "children": [_node(child) for child in node.children],
     }
+
+
+def _emits(actions: Actions) -> list[dict[str, Any]]:
+    """The directives of a decision, as far as they say something."""
+    if actions.retention is None:
+        return []
+    written = {key: value for key, value in asdict(actions.retention).items() if value is not None}
+    return [{"kind": "retention", "retention": written}]
 
 
 def _path(explanation: Explanation) -> str:

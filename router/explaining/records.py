@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from router.acting.affinity import drops
 from router.config.candidates import SESSION_HEADERS
 from router.config.families import family_of, written_name
 from router.config.plan import Plan
@@ -76,7 +77,7 @@ class Recorder:
     def _sketch(self, plan: Plan, head: Head, body: bytes, notes: Notes) -> Sketch:
         settings, request = self._settings, notes.request
         # A coded body would be of no use to a reader, and inflating it is not worth a request's time.
-        capture = settings.capture_request_body and "content-encoding" not in head.headers
+        capture = settings.capture_request_body and "content-encoding" not in head.headers and not _dropped(notes)
         personal = settings.capture_personal_data
         return Sketch(
             id=secrets.token_hex(12),
@@ -177,6 +178,12 @@ class Encoder:
                 self._ids.clear()
             found = self._ids[plan.revision, recipe] = rule_ids(plan, plan.recipes[recipe])
         return found
+
+
+def _dropped(notes: Notes) -> bool:
+    """Whether the decision keeps nothing of the turn."""
+    selected = notes.outcome.selected if notes.outcome is not None else None
+    return selected is not None and drops(selected.actions)
 
 
 def _public(plan: Plan, model: str | None) -> str | None:

@@ -100,6 +100,7 @@ def _chosen(notes: Notes) -> dict[str, Attribute]:
     found: dict[str, Attribute] = {
         name: told[name] for name in ("recipe", "decision", "model", "algorithm") if name in told
     }
+    found |= {name.replace("_", ".", 1): value for name, value in told.items() if name.startswith("retention_")}
     if notes.outcome is not None and notes.outcome.confidence is not None:
         found["confidence"] = notes.outcome.confidence
     return found

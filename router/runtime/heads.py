@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,51 +11,49 @@ from router.questions import Answer, NoulAnswer, QuestionType, SetAnswer
 
 from .card import Preset
 from .rows import Raw
-from .scoring import Doubles, choice_answer, score_answer, sigmoid, softmax
+from .scoring import choice_answer, logistic, score_answer, shares, softmax
 from .spans import WindowScores
 
 
-def head_probabilities(preset: Preset, outputs: Sequence[Raw]) -> Doubles:
+def head_probabilities(preset: Preset, outputs: Sequence[Raw]) -> list[float]:
     """Probabilities of a head's raw labels.
 
     For noul of the window where yes is most probable, for set of each label's highest window, else of the mean logits.
     """
     first, last = preset.slice or (0, 0)
-    logits = np.stack([row[preset.head][first:last] for row in outputs]).astype(np.float64) / preset.temperature
+    windows = [[logit / preset.temperature for logit in row[preset.head][first:last].tolist()] for row in outputs]
     if preset.type is QuestionType.SET:
-        highest: Doubles = sigmoid(logits).max(axis=0)
-        return highest
+        return [logistic(max(label)) for label in zip(*windows, strict=True)]
     if preset.type is QuestionType.NOUL:
-        values = sigmoid(logits) if len(preset.raw) == 1 else softmax(logits)
-        best: Doubles = values[int(_yes(preset, values).argmax())]
-        return best
-    return softmax(logits.mean(axis=0))
+        one = len(preset.raw) == 1
+        return max(
+            ([logistic(*logits)] if one else shares(logits) for logits in windows), key=lambda p: _yes(preset, p)
+        )
+    return shares([math.fsum(label) / len(windows) for label in zip(*windows, strict=True)])
 
 
-def _yes(preset: Preset, values: Doubles) -> Doubles:
-    """P(yes) over the last side: the sum over all raw labels that mean yes."""
-    places = [place for place, label in enumerate(preset.mapped) if label == "true"]
-    total: Doubles = values[..., places].sum(axis=-1)
-    return total
+def _yes(preset: Preset, values: Sequence[float]) -> float:
+    """P(yes): the sum over all raw labels that mean yes."""
+    return math.fsum(value for label, value in zip(preset.mapped, values, strict=True) if label == "true")
 
 
 def preset_answer(preset: Preset, outputs: Sequence[Raw], threshold: float) -> Answer:
     """The typed answer of a head, in the labels of the answer. `threshold` selects the labels of a set."""
     values = head_probabilities(preset, outputs)
     if preset.type is QuestionType.NOUL:
-        return NoulAnswer(min(1.0, float(_yes(preset, values))))
+        return NoulAnswer(min(1.0, _yes(preset, values)))
     if preset.type is QuestionType.SCORE:
-        return score_answer(list(values))
+        return score_answer(values)
     if preset.type is QuestionType.SET:
         tops = dict.fromkeys(preset.labels, 0.0)
         for label, value in zip(preset.mapped, values, strict=True):
             if label is not None:
-                tops[label] = max(tops[label], float(value))
+                tops[label] = max(tops[label], value)
         return SetAnswer(frozenset(label for label, p in tops.items() if p >= threshold), tops)
     sums = dict.fromkeys(preset.labels, 0.0)
     for label, value in zip(preset.mapped, values, strict=True):
         if label is not None:
-            sums[label] += float(value)
+            sums[label] += value
     return choice_answer(list(sums), list(sums.values()))
 
 

@@ -5,6 +5,7 @@ The scheduler sees only rows, so batching, deadlines and limits work for every a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -38,6 +39,16 @@ class Row:
 
 Raw = dict[str, Floats]
 """Outputs of one row by name, without the batch side and without padding."""
+
+
+_FEW = 64
+
+
+def finite(values: Floats) -> bool:
+    """Whether every number of an output is one. A few are looked at one by one, which is less work than numpy's."""
+    if values.size <= _FEW:
+        return all(map(math.isfinite, values.ravel().tolist()))
+    return bool(np.isfinite(values).all())
 
 
 @dataclass(slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -27,6 +28,24 @@ def sigmoid(logits: npt.NDArray[np.floating]) -> Doubles:
     return result
 
 
+def shares(logits: Sequence[float]) -> list[float]:
+    """`softmax` of the few logits of one question: each call of numpy costs more than all of them do here."""
+    top = max(logits)
+    raised = [math.exp(logit - top) for logit in logits]
+    total = math.fsum(raised)
+    return [value / total for value in raised]
+
+
+def logistic(logit: float) -> float:
+    """`sigmoid` of one logit."""
+    return 0.5 * (1.0 + math.tanh(0.5 * logit))
+
+
+def most_probable(probabilities: Sequence[float]) -> int:
+    """The place of the highest probability, the first of equal ones."""
+    return max(range(len(probabilities)), key=probabilities.__getitem__)
+
+
 def choice_confidence(probabilities: Sequence[float]) -> float:
     """How far the top probability stands above an even spread: 0 for even, 1 for certain."""
     count = len(probabilities)
@@ -40,7 +59,7 @@ def score_confidence(probabilities: Sequence[float]) -> float:
     count = len(probabilities)
     if count == 1:
         return 1.0
-    mode = int(np.argmax(probabilities))
+    mode = most_probable(probabilities)
     even = sum(abs(level - (count - 1) / 2) for level in range(count)) / count
     spread = sum(p * abs(level - mode) for level, p in enumerate(probabilities))
     return max(0.0, 1 - spread / even)
@@ -48,7 +67,7 @@ def score_confidence(probabilities: Sequence[float]) -> float:
 
 def choice_answer(keys: Sequence[str], probabilities: Sequence[float]) -> ChoiceAnswer:
     """A choice; of equal probabilities the first option is chosen."""
-    best = int(np.argmax(probabilities))
+    best = most_probable(probabilities)
     values = {key: float(p) for key, p in zip(keys, probabilities, strict=True)}
     return ChoiceAnswer(keys[best], values, choice_confidence(list(values.values())))
 

@@ -66,9 +66,7 @@ class Tokenizer:
         self._unknown = self._unknown_id()
         special = {ident for ident, token in inner.get_added_tokens_decoder().items() if token.special}
         special |= {ident for ident in (self._frame.pad, self._frame.cls, self._frame.sep) if ident is not None}
-        # By id, with one more at the end for ids beyond.
-        self._special = np.zeros(max(size, *special, 0) + 2, dtype=np.bool_)
-        self._special[sorted(special - {self._unknown})] = True
+        self._special = special - {self._unknown}
 
     def _unknown_id(self) -> int:
         model = self._inner.model
@@ -87,18 +85,22 @@ class Tokenizer:
         """At most `most` tokens from the beginning of `text`."""
         clipped = text[: most * CODE_POINTS_PER_TOKEN]
         encoding = self._inner.encode(self.neutral(clipped), add_special_tokens=False)
-        ids = np.array(encoding.ids, dtype=np.int64)
-        ids[self._special[np.minimum(ids, len(self._special) - 1)]] = self._unknown
+        ids = self._ids(encoding.ids)
         complete = len(clipped) == len(text) and len(ids) <= most
         return Encoded(ids[:most], encoding.offsets[:most], complete)
+
+    def _ids(self, found: list[int]) -> Ids:
+        """Ids of a text, without special ones."""
+        if not self._special.isdisjoint(found):
+            found = [self._unknown if ident in self._special else ident for ident in found]
+        return np.array(found, dtype=np.int64)
 
     def words(self, words: Sequence[str], most: int) -> Words:
         """Each word by itself, as a text that was split before, with at most `most` tokens a word."""
         encoding = self._inner.encode(
             [self.neutral(word) for word in words], is_pretokenized=True, add_special_tokens=False
         )
-        ids = np.array(encoding.ids, dtype=np.int64)
-        ids[self._special[np.minimum(ids, len(self._special) - 1)]] = self._unknown
+        ids = self._ids(encoding.ids)
         of = np.array([-1 if place is None else place for place in encoding.word_ids], dtype=np.int64)
         pieces = [ids[:0]]
         starts = [0]
@@ -118,7 +120,7 @@ class Tokenizer:
         if ident is None or not 0 <= ident < self._inner.get_vocab_size(with_added_tokens=True):
             what = "the card gives no id" if ident is None else f"has no id {ident}, which the card gives"
             raise ArtifactError(self._path, f"{what} for {name}")
-        self._special[ident] = True
+        self._special.add(ident)
         return ident
 
     @property
@@ -130,9 +132,13 @@ class Tokenizer:
         """Ids with the special tokens that begin and end a row. A row is never empty, whatever the text."""
         if not len(ids) and not self.framing:
             ids = np.array([self._unknown], dtype=np.int64)
-        first = [] if self._frame.cls is None else [self._frame.cls]
-        last = [] if self._frame.sep is None else [self._frame.sep]
-        return np.concatenate([np.array(first, np.int64), ids, np.array(last, np.int64)])
+        framed = np.empty(len(ids) + self.framing, dtype=np.int64)
+        framed[self.leading : self.leading + len(ids)] = ids
+        if self._frame.cls is not None:
+            framed[0] = self._frame.cls
+        if self._frame.sep is not None:
+            framed[-1] = self._frame.sep
+        return framed
 
     @property
     def leading(self) -> int:

@@ -22,7 +22,7 @@ from .engine import Engine
 from .heads import head_spans, preset_answer
 from .pairs import Pairs, pair_texts
 from .posing import NOT_FINITE, CallTexts, StateTexts, reads_once, refusal, text_for, unread
-from .rows import Floats, Raw, Row, RowPlan
+from .rows import Floats, Raw, Row, RowPlan, finite
 from .scoring import Doubles, choice_answer, score_answer, sigmoid, similarity_answer, softmax
 from .spans import WindowScores, decode, word_probability
 from .texts import TextCache, noul_near, question_texts
@@ -173,7 +173,7 @@ class TwoTower:
         texts = [vectors[text] for text in item.texts]
         names = self._outputs(question.type, item.preset)
         read = [raw[place] for view in item.views for place in range(view.row, view.row + len(view.cuts))]
-        if not all(np.isfinite(value).all() for value in [*(row[name] for row in read for name in names), *texts]):
+        if not all(map(finite, [*(row[name] for row in read for name in names), *texts])):
             return NOT_FINITE
         complete = all(view.complete for view in item.views)
         threshold = self._threshold(question, item.preset)

@@ -9,7 +9,8 @@ Aho-Corasick is pyahocorasick's: C, no dependencies, about 15 ms for a megabyte 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Final, NamedTuple
 
 import ahocorasick
@@ -21,6 +22,8 @@ from router.signals.scripts import joins
 
 _FEW: Final = 24
 """So many literals are sooner looked for one by one, by the fast search of strings."""
+_GROUPS: Final = 4
+"""Into so many groups they are put: only those of which one may occur are looked for."""
 
 
 class Found(NamedTuple):
@@ -48,7 +51,7 @@ class Literals:
         self._sequences: list[tuple[int, ...]] = []
         self._scans: list[tuple[bool, ahocorasick.Automaton]] = []
         self._waiting: dict[int, list[int]] = {}
-        self._few: list[tuple[str, bool, _Literal]] = []
+        self._few: list[list[tuple[str, bool, _Literal]]] = []
 
     def add(self, text: str, *, case_sensitive: bool) -> int:
         """The number of a literal. Raises ValueError for one without anything to find."""
@@ -72,7 +75,9 @@ class Literals:
             for number in set(numbers):
                 self._waiting.setdefault(number, []).append(sequence)
         if len(self._known) <= _FEW and not self._sequences:
-            self._few = [(text, sensitive, _literal(text, number)) for (text, sensitive), number in self._known.items()]
+            each = [(text, sensitive, _literal(text, number)) for (text, sensitive), number in self._known.items()]
+            size = -(-len(each) // _GROUPS) or 1
+            self._few = [each[start : start + size] for start in range(0, len(each), size)]
             return
         for sensitive in (False, True):
             automaton = ahocorasick.Automaton()
@@ -84,14 +89,16 @@ class Literals:
                 self._scans.append((sensitive, automaton))
 
     @property
-    def loosely(self) -> str:
-        """An expression that matches, among others, wherever one of the literals occurs; "" when there are none."""
-        return any_of(self._known)
-
-    def find(self, facts: RequestFacts) -> Found:
-        """Everything that occurs in one request's text."""
+    def loosely(self) -> Sequence[str]:
+        """For each group of literals an expression that matches, among others, wherever one of them occurs."""
         if self._few:
-            return Found(self._one_by_one(facts), NOTHING.sequences)
+            return [any_of((text, sensitive) for text, sensitive, _ in group) for group in self._few]
+        return [any_of(self._known)] if self._known else []
+
+    def find(self, facts: RequestFacts, groups: Iterable[int]) -> Found:
+        """Everything that occurs in one request's text, given the groups of which something may."""
+        if self._few:
+            return Found(self._one_by_one(facts, groups), NOTHING.sequences)
         counts: dict[int, int] = {}
         progress = [0] * len(self._sequences)
         ends = [0] * len(self._sequences)
@@ -109,9 +116,9 @@ class Literals:
         whole = (i for i, numbers in enumerate(self._sequences) if progress[i] == len(numbers))
         return Found(counts, frozenset(whole))
 
-    def _one_by_one(self, facts: RequestFacts) -> dict[int, int]:
+    def _one_by_one(self, facts: RequestFacts, groups: Iterable[int]) -> dict[int, int]:
         counts: dict[int, int] = {}
-        for written, sensitive, literal in self._few:
+        for written, sensitive, literal in chain.from_iterable(self._few[group] for group in groups):
             text = facts.spaced if sensitive else facts.folded
             start = text.find(written)
             while start >= 0:

@@ -7,6 +7,7 @@ has a state for each set of them, which a text with several makes anew.)
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import re2
@@ -25,13 +26,13 @@ COMPOSED: Final = (
 
 
 class Hits(NamedTuple):
-    """Which expressions match, by number, and whether a literal may occur."""
+    """Which expressions match, by number, and of which groups of literals one may occur."""
 
-    words: bool
+    words: frozenset[int]
     expressions: frozenset[int]
 
 
-NONE: Final = Hits(False, frozenset())
+NONE: Final = Hits(frozenset(), frozenset())
 
 
 class Patterns:
@@ -48,8 +49,8 @@ class Patterns:
         compile_pattern(pattern, case_sensitive=case_sensitive)
         return self._known.setdefault(cased(pattern, case_sensitive=case_sensitive), len(self._known))
 
-    def compile(self, words: str = "") -> None:
-        """Build the automata. `words` is an expression that matches where any literal occurs, "" when there is none."""
+    def compile(self, words: Sequence[str] = ()) -> None:
+        """Build the automata. `words` is an expression for each group of literals, to match where any of it occurs."""
         if not self._known and not words:
             return
         first = list(self._known)
@@ -58,8 +59,8 @@ class Patterns:
             self._second = _set(first)
             first = [together]
         self._words = len(first)
-        self._other = self._words + bool(words)
-        self._first = _set([*first, *([words] if words else []), _uncomposed()])
+        self._other = self._words + len(words)
+        self._first = _set([*first, *words, _uncomposed()])
 
     def find(self, facts: RequestFacts) -> Hits:
         """What is found in one request's text."""
@@ -73,7 +74,7 @@ class Patterns:
             ids = self._first.Match(facts.encoded) or ()
         else:
             facts.is_composed()
-        words = self._words in ids and self._words != self._other
+        words = frozenset(number - self._words for number in ids if self._words <= number < self._other)
         if self._second is not None:
             return Hits(words, frozenset(self._second.Match(facts.encoded) or ()) if 0 in ids else NONE.expressions)
         return Hits(words, frozenset(number for number in ids if number < self._words))

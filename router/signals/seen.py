@@ -19,13 +19,14 @@ class Seen:
 
     @lazy
     def hits(self) -> Hits:
-        """What one pass over the text says: which expressions match, and whether a literal may occur."""
+        """What one pass over the text says: which expressions match, and which literals may occur."""
         return self._patterns.find(self.facts)
 
     @lazy
     def words(self) -> Found:
         """Literals of all rules."""
-        return self._literals.find(self.facts) if self.hits.words else NOTHING
+        groups = self.hits.words
+        return self._literals.find(self.facts, groups) if groups else NOTHING
 
     @lazy
     def language(self) -> Language | None:

@@ -14,7 +14,8 @@ from router.runtime.artifact import open_artifact
 from router.runtime.body import BadBody, read_body, read_questions
 from router.runtime.engine import Engine
 from router.runtime.render import render_block
-from router.runtime.scoring import choice_answer, score_answer, sigmoid, softmax
+from router.runtime.rows import finite
+from router.runtime.scoring import choice_answer, logistic, score_answer, shares, sigmoid, softmax
 from router.runtime.tokens import windows
 from router.runtime.two_tower import TwoTower
 from tests.support.artifacts import build_tiny_artifact
@@ -94,7 +95,8 @@ def test_no_text_becomes_a_special_token(adapters: dict[str, TwoTower], text: st
 @given(st.lists(st.floats(-1e4, 1e4), min_size=1, max_size=12))
 @QUICK
 def test_answers_are_distributions(logits: list[float]) -> None:
-    values = list(softmax(np.array(logits)))
+    values = shares(logits)
+    assert values == pytest.approx(list(softmax(np.array(logits))), abs=1e-12)
     choice = choice_answer([str(i) for i in range(len(values))], values)
     assert math.isclose(sum(choice.probabilities.values()), 1, abs_tol=1e-6)
     assert choice.probabilities[choice.choice] == max(choice.probabilities.values())
@@ -102,7 +104,17 @@ def test_answers_are_distributions(logits: list[float]) -> None:
     score = score_answer(values)
     assert -1e-9 <= score.score <= len(values) - 1 + 1e-9
     assert 0 <= score.confidence <= 1
+    assert [logistic(logit) for logit in logits] == pytest.approx(list(sigmoid(np.array(logits))), abs=1e-12)
     assert ((sigmoid(np.array(logits)) >= 0) & (sigmoid(np.array(logits)) <= 1)).all()
+
+
+@pytest.mark.parametrize("size", [1, 64, 65, 1000])
+@pytest.mark.parametrize("odd", [math.nan, math.inf, -math.inf])
+def test_a_number_that_is_none_is_found_wherever_it_stands(size: int, odd: float) -> None:
+    values = np.ones((1, size), np.float32)
+    assert finite(values)
+    values[0, size // 2] = odd
+    assert not finite(values)
 
 
 JSON = st.recursive(

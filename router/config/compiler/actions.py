@@ -8,6 +8,7 @@ from typing import Any
 
 from router.config.actions import Actions, Diagnostics, HeaderChanges, RequestParams, SystemPrompt
 from router.config.compiler.context import Context
+from router.config.compiler.emits import compile_retention
 from router.config.model import plugins as dialect
 from router.config.model.decisions import Decision
 from router.config.problems import Path
@@ -32,7 +33,7 @@ _NEEDED = frozenset({"model", "messages", "input", "stream", "system", "instruct
 
 
 def compile_actions(context: Context, decision: Decision) -> Actions:
-    """What the decision's plugins say; mistakes are reported."""
+    """What the decision's plugins say, and what it emits; mistakes are reported."""
     compiled: dict[str, Any] = {}
     seen: set[str] = set()
     for plugin in decision.plugins:
@@ -44,7 +45,7 @@ def compile_actions(context: Context, decision: Decision) -> Actions:
         compiled[field] = compile_plugin(context, plugin.configuration)
     if "fast_response" in seen:
         _check_alone(context, decision)
-    return Actions(**compiled)
+    return Actions(**compiled, retention=compile_retention(context, decision))
 
 
 def _check_alone(context: Context, decision: Decision) -> None:

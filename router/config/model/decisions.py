@@ -102,6 +102,28 @@ class Algorithm(Model):
     multi_factor: MultiFactorSelector | None = Field(None, description="What the multi_factor selector weighs.")
 
 
+class Retention(Model):
+    """What is kept of a turn that the decision selects, and of its conversation."""
+
+    drop: bool | None = Field(None, description="true: nothing of the turn is kept for later.")
+    keep_current_model: bool | None = Field(
+        None, description="true: the conversation stays on the model that answered last, if that is a candidate here."
+    )
+    prefer_prefix_retention: bool | None = Field(
+        None, description="Whether what is cached of the prompt is worth keeping: told to whoever picks an endpoint."
+    )
+    ttl_turns: NotYet = None
+
+
+class Emit(Model):
+    """A directive for what comes after the decision."""
+
+    needed: ClassVar = ("retention",)
+
+    kind: Literal["retention"] = Field(description="What the directive is about.")
+    retention: Retention | None = Field(None, description="For retention: what is kept.")
+
+
 class Decision(Model):
     """A rule with what happens when it is selected."""
 
@@ -119,7 +141,7 @@ class Decision(Model):
     )
     algorithm: Algorithm | None = Field(None, description="How a candidate is picked.")
     plugins: list[Plugin] = Field(default_factory=list, description="What else it does, each kind once.")
-    emits: NotYet = None
+    emits: list[Emit] = Field(default_factory=list, description="Directives for later, each kind once.")
     annotations: NotYet = None
     action: NotYet = None
 

@@ -45,6 +45,9 @@ ANSWER_HEADERS: Final = {
     "x-vsr-selected-confidence": "confidence",
     "x-vsr-matched-decision-model": "matched_decision_model",
     "x-vsr-applied-unknown-policy": "applied_unknown_policy",
+    "x-vsr-retention-drop": "retention_drop",
+    "x-vsr-retention-keep-current-model": "retention_keep_current_model",
+    "x-vsr-retention-prefer-prefix": "retention_prefer_prefix",
     "x-vsr-replay-id": "replay_id",
 }
 # The same for callers who asked, on listeners that let them.

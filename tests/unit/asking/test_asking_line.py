@@ -17,7 +17,7 @@ from router.asking.asker import Asker, StageAnswers
 from router.asking.breaker import FAILURES, BreakerState
 from router.asking.errors import CallError, CallOutcome, ConnectionFailed, Overloaded, Rejected
 from router.asking.line import Line
-from router.asking.plan import StagePlan
+from router.asking.plan import StagePlan, bind
 from router.asking.report import CallReport
 from router.config.plan import StateKind
 from router.questions import NoulAnswer, Unknown, UnknownReason
@@ -377,3 +377,26 @@ async def test_lateness_opens_the_breaker_of_a_model_that_is_not_ours(strict: bo
     rig.model.open.set()
     await settle(lambda: rig.line.in_flight == 0)
     assert rig.line.breaker_state is BreakerState.CLOSED  # it did answer
+
+
+async def test_a_call_that_is_given_up_before_it_began_wakes_who_waits() -> None:
+    model = Model()
+    line = Line(model)
+    (call,) = bind(ONE, texts(ONE, "x")).calls
+    exchange = line.start(call, [[b"key"]], 60, None)
+    waiting = asyncio.create_task(exchange.ended(60))
+    await line.aclose()
+    async with asyncio.timeout(5):
+        await waiting
+    assert model.seen == []
+    assert exchange.answer(b"key", 0) == LATE
+
+
+async def test_a_wait_for_a_call_ends_in_time() -> None:
+    line = Line(Model())
+    (call,) = bind(ONE, texts(ONE, "x")).calls
+    exchange = line.start(call, [[b"key"]], 60, None)
+    async with asyncio.timeout(5):
+        await exchange.ended(0.001)
+    assert exchange.ended_at is None
+    await line.aclose()

@@ -79,7 +79,6 @@ def test_shapes(case: str) -> None:
     [
         ("    address: 127.0.0.1\n", "api_keys: []"),
         ("    address: 127.0.0.1\n", "tls: {}"),
-        ("        priority: 10\n", "emits: []"),
         ("        priority: 10\n", "annotations: {}"),
         ("    - name: small\n", "  context_window_size: 4096"),
         ("    - name: small\n", "  param_size: 8B"),
