@@ -26,6 +26,10 @@ PUBLIC = {
     "persona": rule("DAN", "do anything now"),
     "phone": rule(r"(?:^|[^\w])(?:\+\d{1,3}[ -]?)?\(?\d{3}\)?[ -]\d{3}[ -]\d{4}\b"),
     "secret": rule(r"\bsk-[a-z]+-[A-Za-z0-9]{24,}\b"),
+    "address": rule(
+        r"\b(?:ip|address|host|client)\W{1,3}(?:[1-9]\d?|1[013-9]\d|12[0-689]|2[0-4]\d|25[0-5])(?:\.\d{1,3}){3}\b"
+    ),
+    "persona-in-capitals": rule("DAN", case_sensitive=True),
     "words": rule("refund", "credit card", "class", "ass", "café", "退款", "환불", method="exact"),
     "languages": rule("C++", "C#", method="exact"),
 }
