@@ -42,7 +42,7 @@ Prober = Callable[[], Awaitable[bool]]
 def default_command(placement: Placement, socket: Path) -> list[str]:
     """This program's own runtime, told to stop when we are gone."""
     return [
-        *(sys.executable, "-m", "router.cli", "runtime", "serve"),
+        *(sys.executable, "-P", "-m", "router.cli", "runtime", "serve"),
         *("--artifact", placement.reference, "--uds", str(socket), "--device", placement.device),
         *("--served-name", placement.served_name, "--parent-pid", str(os.getpid())),
         *(("--enable-shared-context",) if placement.shared_context else ()),

@@ -141,7 +141,7 @@ async def _stop(router: Child, envoy: Child, files: EnvoyFiles, drain_s: float) 
 
 def _router_command(files: EnvoyFiles, options: SupervisorOptions) -> list[str]:
     return [
-        *(sys.executable, "-m", "router.cli", "serve", "--config", str(options.config)),
+        *(sys.executable, "-P", "-m", "router.cli", "serve", "--config", str(options.config)),
         *("--envoy-dir", str(files.folder), "--envoy-admin", str(files.admin), "--keep-last-good"),
         # Envoy is gone by the time the router drains: nobody is left who could be told to turn away.
         *("--settle-s", "0", "--drain-s", str(options.drain_s), "--log-level", options.log_level),
