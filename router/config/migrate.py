@@ -1,8 +1,9 @@
 """`config migrate`: older dialects to v0.5, by edits of the text, so that comments and layout stay.
 
 What it does: the top-level `routing` becomes the recipe `default` and a recipe's own `routing` is taken apart; the
-signal family, condition, input and algorithm type `decision` becomes `systemone`; `defaults.default_model` becomes
-`model`; the version follows. What it cannot do alone it says in notes.
+signal family, condition, input and algorithm type `decision` becomes `systemone`; a condition on the complexity
+`effort:hard` names the rule `effort` and the label `hard`; `defaults.default_model` becomes `model`; the version
+follows. What it cannot do alone it says in notes.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ _EXPECTED = {
     "providers": "the backends that modelRefs name",
     "entrypoints": "the model names that clients may ask for",
 }
+_COMPLEXITIES = frozenset({"easy", "medium", "hard"})
 _REWRITE_BY_HAND = {"confidence": "escalate", "cascade": "escalate"}
 
 
@@ -109,7 +111,7 @@ def _renames(root: Any, notes: list[str]) -> Iterator[_Edit]:
         for term in _get(policy, "projections", "scores", "*", "inputs", "*"):
             yield from _rename_type(term)
         for rules in _get(policy, "decisions", "*", "rules"):
-            yield from _rename_conditions(rules)
+            yield from _rename_conditions(rules, notes)
         for algorithm in _get(policy, "decisions", "*", "algorithm"):
             yield from _rename_algorithm(algorithm, notes)
     for defaults in _get(root, "providers", "defaults"):
@@ -134,10 +136,25 @@ def _rename_type(node: Any) -> Iterator[_Edit]:
             yield _replace(value, "systemone")
 
 
-def _rename_conditions(rules: Any) -> Iterator[_Edit]:
+def _rename_conditions(rules: Any, notes: list[str]) -> Iterator[_Edit]:
     yield from _rename_type(rules)
+    yield from _split_label(rules, notes)
     for condition in _get(rules, "conditions", "*"):
-        yield from _rename_conditions(condition)
+        yield from _rename_conditions(condition, notes)
+
+
+def _split_label(condition: Any, notes: list[str]) -> Iterator[_Edit]:
+    """The label that the older dialect wrote behind the rule's name ("reference.md" 4.2) on a key of its own."""
+    if [str(kind.value) for kind in _get(condition, "type")] != ["complexity"] or _pairs(condition, "label"):
+        return
+    for key, value in _pairs(condition, "name"):
+        rule, _, label = str(value.value).rpartition(":")
+        if not rule or label not in _COMPLEXITIES or not isinstance(value, yaml.ScalarNode):
+            continue
+        quote = value.style if value.style in {"'", '"'} else ""
+        between = ", " if condition.flow_style else "\n" + " " * int(key.start_mark.column)
+        notes.append(f"line {_line(value)}: the label {label} of {rule} stands on its own now")
+        yield _replace(value, f"{quote}{rule}{quote}{between}label: {label}")
 
 
 def _rename_algorithm(algorithm: Any, notes: list[str]) -> Iterator[_Edit]:

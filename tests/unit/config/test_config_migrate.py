@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from router.config.document import parse
+from router.config.load import load
 from router.config.migrate import migrate, unified_diff
 from router.config.problems import ConfigError
 from tests.support.config_samples import GOOD
+from tests.support.plans import EVERYTHING
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = ROOT / "examples" / "decision-signal"
@@ -327,3 +329,43 @@ def test_snippets_of_the_document_become_the_examples(name: str) -> None:
     assert migrated.get("projections") == example.get("projections")
     decisions = migrated.get("decisions", [])
     assert example["decisions"][: len(decisions)] == decisions
+
+
+LABELS = """\
+version: v0.3
+listeners: [{name: public, address: 127.0.0.1, port: 8801}]
+providers: {models: [{name: large, backend_refs: [{endpoint: "http://127.0.0.1:9101/v1"}]}]}
+routing:
+  signals:
+    complexity: [{name: effort}]
+    keywords: [{name: odd, keywords: [x]}]
+  decisions:
+    - name: demanding
+      rules:
+        operator: OR
+        conditions:
+          - type: complexity  # how hard
+            name: "effort:hard"  # the top
+          - {name: effort:medium, type: complexity}
+          - operator: NOT
+            conditions: [{type: keyword, name: odd}]
+          - {type: complexity, name: effort, label: hard}
+      modelRefs: [{model: large}]
+entrypoints: [{model_names: [auto], recipe: default}]
+"""
+
+
+def test_a_label_behind_a_rules_name_gets_a_key_of_its_own() -> None:
+    text, notes = migrate(LABELS)
+    conditions = parse(text, file="x", environ={}).value["recipes"][0]["decisions"][0]["rules"]["conditions"]
+    assert conditions == [
+        {"type": "complexity", "name": "effort", "label": "hard"},
+        {"type": "complexity", "name": "effort", "label": "medium"},
+        {"operator": "NOT", "conditions": [{"type": "keyword", "name": "odd"}]},
+        {"type": "complexity", "name": "effort", "label": "hard"},
+    ]
+    assert "# how hard" in text
+    assert "# the top" in text
+    assert "line 14: the label hard of effort stands on its own now" in notes
+    assert migrate(text)[0] == text
+    assert load(text, environ={}, describe=lambda artifact: EVERYTHING, serving=True).plan.recipes["default"].decisions
