@@ -179,7 +179,7 @@ async def test_the_child_leads_its_own_session(tmp_path: Path) -> None:
 def test_the_command_serves_the_artifact_on_the_socket(tmp_path: Path) -> None:
     argv = default_command(PLACE, tmp_path / "s.sock")
     assert argv[:6] == [sys.executable, "-P", "-m", "router.cli", "runtime", "serve"]
-    assert dict(zip(argv[5::2], argv[6::2], strict=True)) == {
+    assert dict(zip(argv[6::2], argv[7::2], strict=True)) == {
         "--artifact": "/models/tiny",
         "--uds": str(tmp_path / "s.sock"),
         "--device": "cpu",
