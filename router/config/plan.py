@@ -16,6 +16,7 @@ from router.config.actions import NOTHING, Actions
 from router.config.candidates import ModelRef
 from router.config.heuristics import HeuristicRule
 from router.config.measures import MeasureRule, Price
+from router.config.overload import DEFAULT_OVERLOAD, NO_BOUNDS, AdmissionSettings, OverloadSettings
 from router.config.services import AccessToken, ReplaySettings, TracingSettings
 from router.questions import Answer, Capabilities, Predicate, Question
 
@@ -391,3 +392,5 @@ class Plan:
     streamed_body: bool
     clear_route_cache: bool
     ask: Literal["all", "needed"] = "all"
+    overload: OverloadSettings = DEFAULT_OVERLOAD
+    admission: AdmissionSettings = NO_BOUNDS

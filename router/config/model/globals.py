@@ -10,8 +10,10 @@ from router.config.model.base import Address, Key, Model, Name, NotYet, Port, Te
 from router.config.model.providers import EnvName
 from router.config.model.services import ManagementApi, Observability, RouterReplay
 from router.config.model.signals import Question
+from router.config.overload import DEFAULT_WAIT_MS, MOST_RETRY_AFTER_S, MOST_WAIT_MS
 
 MIB = 1024 * 1024
+GIB = 1024 * MIB
 
 
 class StreamedBody(Model):
@@ -22,12 +24,27 @@ class StreamedBody(Model):
     timeout_sec: NotYet = None
 
 
+class Admission(Model):
+    """How much the router takes on at once. One request more gets the error that clients retry, as for an overloaded
+    decision model."""
+
+    max_requests: Annotated[int, Field(ge=1, le=1_000_000)] | None = Field(
+        None, description="Requests read or decided at once; from the memory that the process may use if absent."
+    )
+    max_buffered_bytes: Annotated[int, Field(ge=64 * 1024, le=64 * GIB)] | None = Field(
+        None,
+        description="Bytes of request bodies held at once, at least max_body_bytes; from the memory that the process "
+        "may use if absent.",
+    )
+
+
 class Router(Model):
     """Limits and manners of the external processor."""
 
     max_body_bytes: int = Field(
         16 * MIB, ge=64 * 1024, le=256 * MIB, description="Largest request body; every limit on the way follows it."
     )
+    admission: Admission | None = Field(None, description="How much the router takes on at once.")
     streamed_body: StreamedBody | None = Field(None, description="How request bodies reach the router.")
     clear_route_cache: bool = Field(True, description="Let Envoy choose the route again after the model is selected.")
     enabled: NotYet = None
@@ -169,6 +186,23 @@ class System(Model):
     )
 
 
+class SignalOverload(Model):
+    """What becomes of a request when a decision model has no room."""
+
+    action: Annotated[Literal["refuse", "retry"], soon("retry")] = Field(
+        "refuse", description="refuse: the failure policies of its rules decide at once."
+    )
+    wait_ms: int = Field(
+        DEFAULT_WAIT_MS,
+        ge=0,
+        le=MOST_WAIT_MS,
+        description="How long a request waits for room; 0 does not wait. Rounded up, the Retry-After of the error.",
+    )
+    retry_after_seconds: int = Field(
+        0, ge=0, le=MOST_RETRY_AFTER_S, description="Retry-After of the error that clients retry; 0: from wait_ms."
+    )
+
+
 class ModelCatalog(Model):
     """The decision models."""
 
@@ -182,7 +216,9 @@ class ModelCatalog(Model):
         description="all: every rule that a decision or projection reads. needed: only those that can still change "
         "which decision is selected.",
     )
-    on_signal_overload: NotYet = None
+    on_signal_overload: SignalOverload | None = Field(
+        None, description="What becomes of a request when a decision model has no room."
+    )
     bindings: NotYet = None
     external: NotYet = None
     modules: NotYet = None
