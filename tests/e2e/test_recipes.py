@@ -10,9 +10,9 @@ import pytest
 
 from router.explaining.probes import Judged, Verdict, read_probes, tally
 from router.serving.probing import send
-from tests.support.examples import MEASURING, RECIPES, on_free_ports
+from tests.support.examples import MEASURING, RECIPES, served
 from tests.support.measured import families_measured, measured
-from tests.support.stack import Stack, running
+from tests.support.stack import Stack
 
 
 def sent(product: Stack, path: Path) -> Sequence[Judged]:
@@ -26,7 +26,7 @@ def gone_wrong(judged: Sequence[Judged], verdict: Verdict) -> list[tuple[int, ob
 @pytest.mark.parametrize("folder", RECIPES, ids=lambda folder: folder.name)
 def test_probes_come_out_as_they_say(folder: Path, tmp_path: Path) -> None:
     heldout = folder / "heldout.jsonl"
-    with running(tmp_path, on_free_ports(folder)) as product:
+    with served(folder, tmp_path) as product:
         judged = sent(product, folder / "probes.jsonl")
         unseen = sent(product, heldout) if heldout.exists() else None
     assert gone_wrong(judged, Verdict.WRONG) == []
@@ -39,7 +39,7 @@ def test_probes_come_out_as_they_say(folder: Path, tmp_path: Path) -> None:
 
 def test_learned_families_are_as_often_right_as_the_page_says(tmp_path: Path) -> None:
     said = families_measured()
-    with running(tmp_path, on_free_ports(MEASURING)) as product:
+    with served(MEASURING, tmp_path) as product:
         found = {path.stem: tally(sent(product, path)) for path in sorted(MEASURING.glob("*.jsonl"))}
     assert found.keys() == said.keys()
     for family, counted in found.items():

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from tests.support.stack import ROOT
+from tests.support.stack import BACKENDS, ROOT, Stack, running
 
 EXAMPLES = ROOT / "examples"
 RECIPES = sorted(path.parent for path in EXAMPLES.glob("*/probes.jsonl"))
@@ -19,6 +20,12 @@ MEASURING = EXAMPLES / "learned-families"
 PATIENCE_MS = 30_000
 _ASKING = ("systemone", "domains", "complexity", "modality", "fact_check", "user_feedbacks", "turn_relation")
 _PORTS = {"9101": "<openai>", "9102": "<anthropic>", "9103": "<responses>"}
+
+
+def served(folder: Path, directory: Path) -> AbstractContextManager[Stack]:
+    """The product on a folder's configuration, with the sample backends that it names."""
+    template = on_free_ports(folder)
+    return running(directory, template, only=[name for name in BACKENDS if f"<{name}>" in template])
 
 
 def on_free_ports(folder: Path) -> str:

@@ -210,18 +210,23 @@ PORT_NAMES = ("listener", "extproc", "metrics", "management", *BACKENDS, "spare"
 
 @contextlib.contextmanager
 def running(
-    directory: Path, template: str, *, env: Mapping[str, str] | None = None, arguments: Sequence[str] = ()
+    directory: Path,
+    template: str,
+    *,
+    env: Mapping[str, str] | None = None,
+    arguments: Sequence[str] = (),
+    only: Sequence[str] = BACKENDS,
 ) -> Iterator[Stack]:
     """Start a stack on a configuration whose `<listener>`, `<openai>`, ... are replaced by free ports.
 
-    `arguments` are more of `pointsman serve`'s.
+    `arguments` are more of `pointsman serve`'s. `only` names the sample backends that are started.
     """
     ports = dict(zip(PORT_NAMES, free_ports(len(PORT_NAMES)), strict=True))
     config = directory / "pointsman.yaml"
     config.write_text(fill(template, ports))
     backends = [
         spawn(directory / f"{name}.log", "-m", "examples.backends", "--port", str(ports[name]), "--format", name)
-        for name in BACKENDS
+        for name in only
     ]
     log = directory / "pointsman.log"
     process = spawn(log, "-m", "router.cli", "serve", "--config", str(config), "--envoy", *arguments, env=env)
