@@ -83,7 +83,9 @@ class Model:
         Raises Overloaded when the queue is full. A passed deadline or a failed computation fails the questions.
         """
         if self.full:
-            raise self._scheduler.overloaded()
+            self._scheduler.make_room()
+            if self.full:
+                raise self._scheduler.overloaded()
         blocks = body.blocks
         handover = Handover(self._scheduler, partial(self._plan, blocks), deadline)
         if not (_size(blocks) <= _SHORT and self._scheduler.lend(handover.prepare)):

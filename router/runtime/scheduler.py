@@ -156,12 +156,25 @@ class Scheduler:
             self._expected -= announced
             if self._stopping:
                 raise Unready("the runtime is stopping")
-            if self.full or (self._jobs and self._queued_tokens + job.tokens_left > self._bounds.queued_tokens):
-                raise self.overloaded()
-            self._jobs.append(job)
-            self._queued_tokens += job.tokens_left
-            self._changed.notify()
+            dead = [] if self._fits(job) else self._drop()
+            fits = self._fits(job)
+            if fits:
+                self._jobs.append(job)
+                self._queued_tokens += job.tokens_left
+                self._changed.notify()
+        self._let_go_all(dead)
+        if not fits:
+            raise self.overloaded()
         return job.future
+
+    def make_room(self) -> None:
+        """Drop what need not be computed any more, without waiting for the end of the batch that runs.
+
+        Under load much of a full queue is given up by those who asked: it must not keep out who would wait.
+        """
+        with self._changed:
+            dead = self._drop()
+        self._let_go_all(dead)
 
     def close(self) -> None:
         """Stop after the batch that runs; what waits fails with Unready."""
@@ -181,8 +194,7 @@ class Scheduler:
                 dropped = self._drop()
                 batch = [] if self._stopping or not self._jobs else take(self._jobs, self._bounds, self._tokens_per_s)
                 stopping = self._stopping
-            for job, reason in dropped:
-                self._let_go(job, reason)
+            self._let_go_all(dropped)
             if stopping:
                 return
             if batch:
@@ -216,6 +228,8 @@ class Scheduler:
         """Take out jobs that nobody waits for any more, before they cost anything."""
         dropped: list[tuple[Job, Dropped]] = []
         for job in self._jobs:
+            if job.waiting > len(job.next):
+                continue  # rows of it are in the batch that runs
             if self._stopping:
                 dropped.append((job, Dropped.STOPPING))
             elif job.future.cancelled():
@@ -226,13 +240,20 @@ class Scheduler:
             self._remove(job)
         return dropped
 
-    def _let_go(self, job: Job, reason: Dropped) -> None:
-        if reason is Dropped.DEADLINE:
-            job.fail(self.missed())
-            return
-        if reason is Dropped.STOPPING:
-            job.fail(Unready("the runtime is stopping"))
-        self._tell(reason)
+    def _fits(self, job: Job) -> bool:
+        """Whether the queue has room. A lone request is never too long for it."""
+        room_for_tokens = not self._jobs or self._queued_tokens + job.tokens_left <= self._bounds.queued_tokens
+        return not self.full and room_for_tokens
+
+    def _let_go_all(self, dropped: Sequence[tuple[Job, Dropped]]) -> None:
+        """Tell those who wait for what was dropped. Without the lock: it runs what they have registered."""
+        for job, reason in dropped:
+            if reason is Dropped.DEADLINE:
+                job.fail(self.missed())
+                continue
+            if reason is Dropped.STOPPING:
+                job.fail(Unready("the runtime is stopping"))
+            self._tell(reason)
 
     def _tell(self, reason: Dropped) -> None:
         if self._observer is not None:

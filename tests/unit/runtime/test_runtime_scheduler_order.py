@@ -105,10 +105,11 @@ def test_padding_and_drops_are_told() -> None:
     scheduler.submit([row(5)])
     graph.started()
     kept = scheduler.submit([row(20), row(24)])
-    scheduler.submit([row(5)]).cancel()
+    given_up = scheduler.submit([row(5)])
     scheduler.submit([row(5)], deadline=clock.now + 1)
     with pytest.raises(Overloaded):
         scheduler.submit([row(5)])
+    given_up.cancel()
     clock.now += 2
     graph.permits.release(2)
     assert len(kept.result(WAIT).raw) == 2
