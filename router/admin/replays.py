@@ -6,12 +6,13 @@ Sources: `reference.md` 7.5.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from aiohttp import web
 
 from router.admin.access import Admission
 from router.admin.api import PREFIX, Desk, Handler, error, flag, guarded, json_reply
+from router.explaining.trajectories import trajectory_json
 from router.observe.replay import FILTERS, MOST_LISTED, Replays
 
 _ROOT = f"{PREFIX}/observability/replays"
@@ -26,7 +27,7 @@ class _Wrong(Exception):
 
 
 def add_replays(app: web.Application, desk: Desk) -> None:
-    """`GET /api/v1/observability/replays`, `/{id}` and `/aggregate`; `DELETE` forgets all of them."""
+    """`GET /api/v1/observability/replays`, `/{id}`, `/aggregate` and `/trajectory`; `DELETE` forgets all of them."""
 
     def reading(work: Work) -> Handler:
         async def handle(request: web.Request) -> web.StreamResponse:
@@ -56,20 +57,27 @@ def add_replays(app: web.Application, desk: Desk) -> None:
     def aggregate(replays: Replays, request: web.Request) -> web.Response:
         return json_reply(replays.aggregate(_filters(request.query)))
 
+    def trajectory(replays: Replays, request: web.Request) -> web.Response:
+        filters = _filters(request.query, only=("session_id", "recipe"))
+        if not filters.get("session_id"):
+            raise _Wrong("session_id is needed: whose turns?")
+        return json_reply(trajectory_json(filters["session_id"], filters.get("recipe"), replays.trajectory(filters)))
+
     def forget(replays: Replays, request: web.Request) -> web.Response:
         return json_reply({"deleted": replays.forget()})
 
     app.router.add_get(_ROOT, guarded(desk, "read", reading(listing)))
     app.router.add_delete(_ROOT, guarded(desk, "write", reading(forget)))
     app.router.add_get(f"{_ROOT}/aggregate", guarded(desk, "read", reading(aggregate)))
+    app.router.add_get(f"{_ROOT}/trajectory", guarded(desk, "read", reading(trajectory)))
     app.router.add_get(f"{_ROOT}/{{id}}", guarded(desk, "read", reading(one)))
 
 
-def _filters(query: Mapping[str, str], *others: str) -> dict[str, str]:
-    unknown = query.keys() - {*FILTERS, *others}
+def _filters(query: Mapping[str, str], *others: str, only: Sequence[str] = FILTERS) -> dict[str, str]:
+    unknown = query.keys() - {*only, *others}
     if unknown:
-        raise _Wrong(f"parameters that are known here: {', '.join((*FILTERS, *others))}")
-    return {name: query[name] for name in FILTERS if name in query}
+        raise _Wrong(f"parameters that are known here: {', '.join((*only, *others))}")
+    return {name: query[name] for name in only if name in query}
 
 
 def _number(query: Mapping[str, str], name: str, default: int, most: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from router.cli.tables import table
 if TYPE_CHECKING:
     from router.cli._types import Verbs
     from router.explaining.redeciding import Difference
+    from router.observe.replay import Replays
 
 
 def add(verbs: Verbs) -> None:
@@ -22,7 +24,9 @@ def add(verbs: Verbs) -> None:
     actions = replay.add_subparsers(dest="action", required=True, metavar="ACTION")
     diff = actions.add_parser("diff", help="decide recorded requests again by another configuration")
     diff.add_argument("--config", type=Path, required=True, help="the new configuration")
-    diff.add_argument("--store", type=Path, help="the records; default: router_replay.path of the new configuration")
+    diff.add_argument(
+        "--store", type=Path, help="an SQLite file of records; default: where the new configuration keeps them"
+    )
     diff.add_argument("--newest", type=int, default=10_000, help="how many records to look at (default: 10000)")
     diff.add_argument("--json", action="store_true", help="print JSON")
     diff.set_defaults(run=run)
@@ -31,18 +35,22 @@ def add(verbs: Verbs) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Compare; 1 when the configuration is wrong or there are no records to read."""
     from router.explaining.redeciding import Redecider  # noqa: PLC0415 - each verb loads what it needs
-    from router.observe.replay import Replays  # noqa: PLC0415
+    from router.observe.replay_sqlite import SqliteReplays  # noqa: PLC0415
+    from router.serving.recording import replays_of  # noqa: PLC0415
 
     source = load_for_cli(arguments.config, serving=False)
     if source is None:
         return 1
     settings = source.plan.services.replay
-    store = arguments.store or (Path(settings.path) if settings is not None else None)
-    if store is None:
+    if arguments.store is None and settings is None:
         sys.stderr.write(f"{arguments.config}: does not record requests; name the records with --store\n")
         return 1
     try:
-        found = Redecider(source.plan).difference(Replays(store).each(newest=arguments.newest))
+        if settings is None or arguments.store is not None:
+            replays: Replays = SqliteReplays(arguments.store)
+        else:
+            replays = replays_of(settings, os.environ)
+        found = Redecider(source.plan).difference(replays.each(newest=arguments.newest))
     except OSError as error:
         sys.stderr.write(f"{error}\n")
         return 1

@@ -77,10 +77,25 @@ class Retention:
 
 
 @dataclass(frozen=True, slots=True)
+class Recording:
+    """What is recorded of requests, beside how they were decided: of each body up to `max_body_bytes`.
+
+    `max_records` bounds the records of one decision; None: only all together are bounded.
+    """
+
+    enabled: bool = True
+    request_body: bool = False
+    response_body: bool = False
+    max_body_bytes: int = 4096
+    max_records: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Actions:
     """The plugins of one decision, and what it emits; None and empty: it has none of that kind.
 
     Their order in the document is no order. `fast_response` is the text that is answered at once, without any backend.
+    `recording` replaces what holds for the requests of other decisions.
     """
 
     fast_response: str | None = None
@@ -89,6 +104,7 @@ class Actions:
     params: RequestParams | None = None
     diagnostics: Diagnostics | None = None
     retention: Retention | None = None
+    recording: Recording | None = None
 
 
 NOTHING = Actions()

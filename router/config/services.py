@@ -6,6 +6,8 @@ import ipaddress
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from router.config.actions import Recording
+
 DEBUG_HEADER: Final = "pointsman-debug"
 """Where Envoy puts a client's `x-vsr-debug`, on listeners that allow it."""
 MATCHED_NAMES: Final = {
@@ -46,20 +48,29 @@ class AccessToken:
 
 
 @dataclass(frozen=True, slots=True)
-class ReplaySettings:
-    """What is recorded of requests, in the SQLite file `path`: at most `max_records` of the last `ttl_seconds` (0: no
-    end).
+class RedisSettings:
+    """A Redis or Valkey server. Where its password is found: at most one of `env` and `file` is set."""
 
-    Of a request's body nothing is kept unless `capture_request_body` says so, and then `max_body_bytes` of it. Ids that
-    clients send are kept with `capture_personal_data`.
+    endpoint: str
+    prefix: str
+    env: str | None = None
+    file: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaySettings:
+    """What is recorded of requests, and where: at most `max_records` of the last `ttl_seconds` (0: no end).
+
+    They are kept in the SQLite file `path`, or on the server `redis` where that is set. `every` is how requests are
+    recorded whose decision does not say otherwise. Ids that clients send are kept with `capture_personal_data`.
     """
 
     path: str
     max_records: int
     ttl_seconds: int
-    capture_request_body: bool
-    max_body_bytes: int
-    capture_personal_data: bool
+    every: Recording
+    capture_personal_data: bool = False
+    redis: RedisSettings | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,20 +10,24 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from router.acting.affinity import drops
+from router.acting.target import Target
+from router.config.actions import Recording
 from router.config.candidates import SESSION_HEADERS
 from router.config.families import family_of, written_name
-from router.config.plan import Plan
+from router.config.plan import Decision, Plan
 from router.config.services import REQUEST_ID, ReplaySettings
 from router.deciding.engine import Outcome
 from router.explaining.answers import answer_record, reading_record
+from router.explaining.endings import Ended, EndingWatch, State, ending
 from router.explaining.facts import rule_ids
 from router.explaining.notes import Notes
-from router.observe.replay import ReplayWriter, Row
+from router.explaining.watching import Seen
+from router.observe.replay import Ending, ReplayWriter, Row
 from router.questions import Answer
 from router.signals.reading import Reading
 from router.wire.errors import ErrorCode
@@ -50,6 +54,7 @@ class Sketch:
     answers: Mapping[str, Answer]
     readings: Mapping[str, Reading]
     outcome: Outcome | None
+    decision: Decision | None
     told: Mapping[str, str]
     code: ErrorCode | None
     seconds: float
@@ -57,27 +62,50 @@ class Sketch:
     session_id: str | None
     body: bytes | None
     truncated: bool
+    turn: int | None
+    state: State
+    most: int | None
 
 
 class Recorder:
-    """Records every request that it is shown. A watcher of the pipeline."""
+    """Records the requests that it is shown, as their decisions say, and what becomes of them. A watcher."""
 
     def __init__(
-        self, settings: ReplaySettings, writer: ReplayWriter[Sketch], *, clock: Callable[[], float] = time.time
+        self,
+        settings: ReplaySettings,
+        writer: ReplayWriter[Sketch | Ended],
+        *,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self._settings = settings
         self._writer = writer
         self._clock = clock
 
-    def seen(self, plan: Plan, head: Head, body: bytes, notes: Notes) -> Mapping[str, str]:
+    def seen(self, plan: Plan, head: Head, body: bytes, notes: Notes) -> Mapping[str, str] | Seen:
         """Take a sketch of a decided request; its id is told to the client when it is kept."""
-        sketch = self._sketch(plan, head, body, notes)
-        return {"replay_id": sketch.id} if self._writer.put(sketch) else {}
+        recording = self._recording(plan, notes)
+        if not recording.enabled:
+            return {}
+        sketch = self._sketch(plan, head, body, notes, recording)
+        if not self._writer.put(sketch):
+            return {}
+        told = {"replay_id": sketch.id}
+        if sketch.state is not State.IN_PROGRESS:
+            return told
+        return Seen(told, EndingWatch(sketch.id, sketch.at, recording, self._writer.put, self._clock))
 
-    def _sketch(self, plan: Plan, head: Head, body: bytes, notes: Notes) -> Sketch:
+    def _recording(self, plan: Plan, notes: Notes) -> Recording:
+        """What is recorded of this request: as its decision says, and no text where that keeps nothing of the turn."""
+        decision = _decision(plan, notes)
+        if decision is None:
+            return self._settings.every
+        found = decision.actions.recording or self._settings.every
+        return replace(found, request_body=False, response_body=False) if drops(decision.actions) else found
+
+    def _sketch(self, plan: Plan, head: Head, body: bytes, notes: Notes, recording: Recording) -> Sketch:
         settings, request = self._settings, notes.request
         # A coded body would be of no use to a reader, and inflating it is not worth a request's time.
-        capture = settings.capture_request_body and "content-encoding" not in head.headers and not _dropped(notes)
+        capture = recording.request_body and "content-encoding" not in head.headers
         personal = settings.capture_personal_data
         return Sketch(
             id=secrets.token_hex(12),
@@ -90,13 +118,17 @@ class Recorder:
             answers=notes.answers,
             readings=notes.readings,
             outcome=notes.outcome,
+            decision=_decision(plan, notes),
             told=notes.target.told if notes.target is not None else {},
             code=notes.code,
             seconds=max(notes.ended - notes.started, 0.0),
             request_id=_short(head.headers.get(REQUEST_ID)) if personal else None,
             session_id=_session(head) if personal else None,
-            body=body[: settings.max_body_bytes] if capture else None,
-            truncated=capture and len(body) > settings.max_body_bytes,
+            body=body[: recording.max_body_bytes] if capture else None,
+            truncated=capture and len(body) > recording.max_body_bytes,
+            turn=sum(turn.role == "user" for turn in request.turns) if request is not None else None,
+            state=_state(notes),
+            most=recording.max_records,
         )
 
 
@@ -106,12 +138,15 @@ class Encoder:
     def __init__(self) -> None:
         self._ids: dict[tuple[str, str], dict[str, str]] = {}
 
-    def __call__(self, sketch: Sketch) -> Row:
-        """The record of a sketch."""
-        told, decision = sketch.told, sketch.outcome.selected if sketch.outcome is not None else None
+    def __call__(self, item: Sketch | Ended) -> Row | Ending:
+        """The record of a sketch, or what became of its request."""
+        return self._row(item) if isinstance(item, Sketch) else ending(item)
+
+    def _row(self, sketch: Sketch) -> Row:
+        told, decision = sketch.told, sketch.decision
         keys = {
             "recipe": sketch.recipe,
-            "decision": decision.name if decision is not None else told.get("decision"),
+            "decision": decision.name if decision is not None else None,
             "model": told.get("model"),
             "error": sketch.code.value if sketch.code is not None else None,
             "session_id": sketch.session_id,
@@ -131,13 +166,15 @@ class Encoder:
             "selection_method": told.get("algorithm"),
             "format": sketch.format,
             "streaming": sketch.streaming,
-            "lifecycle_state": "failed" if sketch.code is not None else "decided",
+            "turn_index": sketch.turn,
+            "lifecycle_state": sketch.state.value,
             "terminal_reason": keys["error"],
-            "duration_ms": round(sketch.seconds * 1000, 3),
+            "decision_ms": round(sketch.seconds * 1000, 3),
+            "from_cache": False,
             "captured": sketch.body is not None,
             "request_truncated": sketch.truncated,
         }
-        return Row(sketch.id, sketch.at, keys, summary, self._detail(sketch), sketch.body)
+        return Row(sketch.id, sketch.at, keys, summary, self._detail(sketch), sketch.body, sketch.most)
 
     def _detail(self, sketch: Sketch) -> dict[str, Any]:
         outcome, readings = sketch.outcome, sketch.readings
@@ -180,10 +217,21 @@ class Encoder:
         return found
 
 
-def _dropped(notes: Notes) -> bool:
-    """Whether the decision keeps nothing of the turn."""
-    selected = notes.outcome.selected if notes.outcome is not None else None
-    return selected is not None and drops(selected.actions)
+def _decision(plan: Plan, notes: Notes) -> Decision | None:
+    """What was selected, also where no request could change that, so that nothing was decided."""
+    if notes.outcome is not None:
+        return notes.outcome.selected
+    name = notes.target.decision if notes.target is not None else None
+    if notes.recipe is None or name is None:
+        return None
+    return next(decision for decision in plan.recipes[notes.recipe].decisions if decision.name == name)
+
+
+def _state(notes: Notes) -> State:
+    """Where a request is once it is decided: only a backend's answer is still to come."""
+    if notes.code is not None:
+        return State.FAILED
+    return State.IN_PROGRESS if isinstance(notes.target, Target) else State.COMPLETED
 
 
 def _public(plan: Plan, model: str | None) -> str | None:

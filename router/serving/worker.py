@@ -25,21 +25,18 @@ from router.config.credentials import KeyUnavailable
 from router.config.plan import Plan
 from router.explaining.debugging import Debugger
 from router.explaining.watching import Watcher
-from router.gateway.admission import Admission, admitting
 from router.gateway.options import MachineOptions
 from router.gateway.transport import ListenError, Server, ServerOptions
 from router.gateway.transports import Transport
 from router.generation import DEFAULT_SIGNAL_TIMEOUT_S, Generation
 from router.observe import Metrics
-from router.observe.replay import Replays
 from router.pipeline import Pipeline
 from router.runtime.artifact import describe
-from router.serving.admission import admission_of, limits_of
 from router.serving.embedding import embed_candidates
 from router.serving.envoy_files import EnvoyFiles
 from router.serving.errors import NotServable, StartFailed
 from router.serving.prepare import asked_deployments, connect
-from router.serving.recording import recording
+from router.serving.recording import recording, replays_of
 from router.serving.reload import Reloader, Surroundings
 from router.serving.source import LastGood, Source
 from router.serving.tracing import tracing
@@ -104,8 +101,8 @@ async def run_worker(source: Source, options: WorkerOptions) -> None:
         if plan.services.tracing is not None:
             watchers.append(stack.enter_context(tracing(plan.services.tracing)))
         if plan.services.replay is not None:
-            watchers.append(stack.enter_context(recording(plan.services.replay, metrics)))
-            desk.replays = Replays(Path(plan.services.replay.path))
+            watchers.append(stack.enter_context(recording(plan.services.replay, metrics, os.environ)))
+            desk.replays = replays_of(plan.services.replay, os.environ)
         pipeline = Pipeline(generation, metrics)
 
         def show(plan: Plan) -> None:
@@ -114,9 +111,8 @@ async def run_worker(source: Source, options: WorkerOptions) -> None:
 
         show(plan)
         pipeline.ready = False
-        admission = admission_of(plan, metrics)
-        server = await stack.enter_async_context(_serving(plan, pipeline, metrics, admission, options))
-        after = _AfterSwap(server, admission, options.last_good, show)
+        server = await stack.enter_async_context(_serving(plan, pipeline, metrics, options))
+        after = _AfterSwap(server, options.last_good, show)
         around = Surroundings(
             fleet, describe, vitals, status, metrics, options.envoy, options.ready_within_s, os.environ, after.swapped
         )
@@ -131,18 +127,14 @@ async def run_worker(source: Source, options: WorkerOptions) -> None:
 class _AfterSwap:
     """What follows from another plan serving."""
 
-    def __init__(
-        self, server: Server, admission: Admission, last_good: LastGood | None, show: Callable[[Plan], None]
-    ) -> None:
+    def __init__(self, server: Server, last_good: LastGood | None, show: Callable[[Plan], None]) -> None:
         self._server = server
-        self._admission = admission
         self._last_good = last_good
         self._show = show
 
     def swapped(self, source: Source) -> None:
-        """Decisions get the plan's time and room, those who watch are told of them, and the source is kept."""
+        """Decisions get the plan's time, those who watch are told of them, and the source is kept."""
         self._show(source.plan)
-        self._admission.limits = limits_of(source.plan)
         self._server.set_deadline(_longest_decision_s(source.plan))
         if self._last_good is None:
             return
@@ -243,9 +235,7 @@ def _admin(plan: Plan, status: Status, metrics: Metrics, desk: Desk) -> AdminSer
 
 
 @contextlib.asynccontextmanager
-async def _serving(
-    plan: Plan, pipeline: Pipeline, metrics: Metrics, admission: Admission, options: WorkerOptions
-) -> AsyncIterator[Server]:
+async def _serving(plan: Plan, pipeline: Pipeline, metrics: Metrics, options: WorkerOptions) -> AsyncIterator[Server]:
     extproc = plan.services.extproc
     address = extproc.address if extproc.address.startswith("unix:") else f"{extproc.address}:{extproc.port}"
     machine = MachineOptions(
@@ -253,8 +243,7 @@ async def _serving(
     )
     settings = ServerOptions(machine=machine, deadline_s=_longest_decision_s(plan), settle_s=options.settle_s)
     serve = options.transport.server()
-    sessions = admitting(pipeline.session, admission)
-    server = serve(pipeline, address, settings, session=sessions, on_stream=metrics.streams.inc)
+    server = serve(pipeline, address, settings, session=pipeline.session, on_stream=metrics.streams.inc)
     try:
         await server.start()
     except ListenError as error:

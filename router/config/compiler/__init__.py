@@ -11,10 +11,9 @@ from types import MappingProxyType
 from router.config.compiler.candidates import Candidates
 from router.config.compiler.catalogue import Catalogue
 from router.config.compiler.context import Absent, Context, Describe, Names
-from router.config.compiler.overload import compile_admission, compile_overload
 from router.config.compiler.providers import compile_default, compile_entrypoints, compile_listeners, compile_models
 from router.config.compiler.recipes import Recipes
-from router.config.compiler.services import compile_access, compile_replay, compile_tracing
+from router.config.compiler.services import asks_for_records, compile_access, compile_replay, compile_tracing
 from router.config.document import Document
 from router.config.model import globals as dialect
 from router.config.model.root import Root
@@ -66,15 +65,16 @@ def compile_plan(
         default_model=default_model.name if default_model else None,
         deployments=MappingProxyType(catalogue.only(used)),
         services=_services(
-            context, settings.services, listeners_at={(it.address, it.port): it.at("port") for it in root.listeners}
+            context,
+            settings.services,
+            listeners_at={(it.address, it.port): it.at("port") for it in root.listeners},
+            asking=asks_for_records(root.recipes),
         ),
         signal_timeout_ms=catalog.signal_timeout_ms,
         max_body_bytes=router.max_body_bytes,
         streamed_body=router.streamed_body.enabled if router.streamed_body else False,
         clear_route_cache=router.clear_route_cache,
         ask=catalog.ask,
-        overload=compile_overload(catalog.on_signal_overload),
-        admission=compile_admission(context, router),
     )
 
 
@@ -85,7 +85,11 @@ def revision(document: Document) -> str:
 
 
 def _services(
-    context: Context, services: dialect.Services | None, *, listeners_at: Mapping[tuple[str, int], Path]
+    context: Context,
+    services: dialect.Services | None,
+    *,
+    listeners_at: Mapping[tuple[str, int], Path],
+    asking: Path | None,
 ) -> Services:
     resolved: dict[str, Service] = {}
     taken = {where: "a listener" for where in listeners_at}
@@ -103,7 +107,7 @@ def _services(
         taken.setdefault((address, port), name)
         resolved[name] = Service(address, port)
     api = services.management_api if services else None
-    replay = compile_replay(context, services.router_replay if services else None)
+    replay = compile_replay(context, services.router_replay if services else None, asking)
     access = compile_access(context, api, resolved["management"].address)
     tracing = compile_tracing(services.observability if services else None)
     return Services(**resolved, access=access, replay=replay, tracing=tracing)

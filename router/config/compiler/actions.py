@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from router.config.actions import Actions, Diagnostics, HeaderChanges, RequestParams, SystemPrompt
+from router.config.actions import Actions, Diagnostics, HeaderChanges, Recording, RequestParams, SystemPrompt
 from router.config.compiler.context import Context
 from router.config.compiler.emits import compile_retention
 from router.config.model import plugins as dialect
@@ -124,10 +124,22 @@ def _diagnostics(_: Context, settings: dialect.DiagnosticsSettings | None) -> Di
     )
 
 
+def _recording(context: Context, settings: dialect.ReplaySettings | None) -> Recording:
+    settings = settings or dialect.ReplaySettings.model_validate({})
+    return Recording(
+        settings.enabled,
+        settings.capture_request_body,
+        settings.capture_response_body,
+        settings.max_body_bytes,
+        settings.max_records,
+    )
+
+
 _KINDS: Mapping[type, tuple[str, Callable[[Context, Any], Any]]] = {
     dialect.FastResponse: ("fast_response", _fast_response),
     dialect.HeaderMutation: ("headers", _headers),
     dialect.SystemPrompt: ("system_prompt", _system_prompt),
     dialect.RequestParams: ("params", _params),
     dialect.DecisionDiagnostics: ("diagnostics", _diagnostics),
+    dialect.RouterReplay: ("recording", _recording),
 }

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path as FilePath
 
+from router.config.actions import Recording
 from router.config.compiler.context import Context
+from router.config.model.plugins import RouterReplay as ReplayPlugin
+from router.config.model.recipes import Recipe
 from router.config.model.services import ManagementApi, ManagementToken, Observability, RouterReplay
-from router.config.services import AccessToken, ReplaySettings, TracingSettings, is_loopback
+from router.config.problems import Path
+from router.config.services import AccessToken, RedisSettings, ReplaySettings, TracingSettings, is_loopback
 
 
 def compile_access(context: Context, api: ManagementApi | None, address: str) -> tuple[AccessToken, ...]:
@@ -23,25 +28,63 @@ def compile_access(context: Context, api: ManagementApi | None, address: str) ->
     return tokens
 
 
-def compile_replay(context: Context, replay: RouterReplay | None) -> ReplaySettings | None:
-    """What is recorded of requests; None for nothing."""
-    if replay is None or not replay.enabled:
+def asks_for_records(recipes: Iterable[Recipe]) -> Path | None:
+    """The first plugin, if any, that has the requests of its decision recorded."""
+    for recipe in recipes:
+        for decision in recipe.decisions:
+            for plugin in decision.plugins:
+                off = plugin.configuration is not None and not getattr(plugin.configuration, "enabled", True)
+                if isinstance(plugin, ReplayPlugin) and not off:
+                    return plugin.at("type")
+    return None
+
+
+def compile_replay(context: Context, replay: RouterReplay | None, asking: Path | None) -> ReplaySettings | None:
+    """What is recorded of requests; None for nothing. `asking` is where a decision first wants its own recorded."""
+    if replay is None or not (replay.enabled or asking):
+        if asking is not None and not context.is_cut(("global", "services", "router_replay")):
+            hint = "name one in global.services.router_replay; with enabled: false, only such decisions are recorded"
+            context.error(asking, "router_replay has no store to write to", hint)
+        return None
+    path, redis = _file(context, replay), _server(context, replay)
+    if path is None and redis is None:
+        return None
+    every = Recording(replay.enabled, replay.capture_request_body, replay.capture_response_body, replay.max_body_bytes)
+    return ReplaySettings(
+        path or "", replay.max_records, replay.ttl_seconds, every, replay.capture_personal_data, redis
+    )
+
+
+def _file(context: Context, replay: RouterReplay) -> str | None:
+    if replay.store_backend != "sqlite":
+        if replay.path is not None:
+            hint = "remove it, or write store_backend: sqlite"
+            context.error(replay.at("path"), f"the store {replay.store_backend} has no path", hint, key=True)
         return None
     if replay.path is None:
         if not context.is_cut(replay.at("path")):
             context.error(replay.at(), 'missing key "path"', "name the SQLite file that records go to", key=True)
         return None
     path = FilePath(replay.path)
-    if not path.is_absolute() and context.folder is not None:
-        path = context.folder / path
-    return ReplaySettings(
-        str(path),
-        replay.max_records,
-        replay.ttl_seconds,
-        replay.capture_request_body,
-        replay.max_body_bytes,
-        replay.capture_personal_data,
-    )
+    return str(context.folder / path if not path.is_absolute() and context.folder is not None else path)
+
+
+def _server(context: Context, replay: RouterReplay) -> RedisSettings | None:
+    written = replay.redis
+    if replay.store_backend != "redis":
+        if written is not None:
+            hint = "remove it, or write store_backend: redis"
+            context.error(written.at(), f"the store {replay.store_backend} has no server", hint, key=True)
+        return None
+    if written is None:
+        if not context.is_cut(replay.at("redis")):
+            hint = "write redis: {endpoint: redis://host:6379/0}"
+            context.error(replay.at(), 'missing key "redis"', hint, key=True)
+        return None
+    if written.password_env is not None and written.password_file is not None:
+        message = "password_env and password_file cannot both be given"
+        context.error(written.at("password_file"), message, "keep one of them", key=True)
+    return RedisSettings(written.endpoint, written.key_prefix, written.password_env, written.password_file)
 
 
 def compile_tracing(observability: Observability | None) -> TracingSettings | None:

@@ -6,11 +6,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from router.config.model.base import Model, Text, pattern
+from router.config.model.base import Model, NotYet, Text, pattern
 
 LATER_PLUGINS = (
     *("response_cache", "response-cache", "semantic-cache", "semantic_cache", "rag", "tools", "tool_selection"),
-    *("response_guard", "response_jailbreak", "masking", "memory", "router_replay", "image_gen", "hallucination"),
+    *("response_guard", "response_jailbreak", "masking", "memory", "image_gen", "hallucination"),
 )
 
 
@@ -111,6 +111,25 @@ class DecisionDiagnostics(Model):
     configuration: DiagnosticsSettings | None = Field(None, description="How much is told.")
 
 
+class ReplaySettings(Model):
+    """What is recorded of the decision's requests, whatever global.services.router_replay says of others."""
+
+    enabled: bool = Field(True, description="false: they are not recorded.")
+    max_records: int = Field(10_000, ge=1, le=10_000_000, description="Records of this decision that are kept.")
+    capture_request_body: bool = Field(True, description="Keep the text of requests.")
+    capture_response_body: bool = Field(True, description="Keep the text of answers.")
+    max_body_bytes: int = Field(4096, ge=1, le=16 * 1024 * 1024, description="How much of each body is kept.")
+    max_tool_trace_steps: NotYet = None
+
+
+class RouterReplay(Model):
+    """Record the requests of this decision as it says. The store is that of global.services.router_replay."""
+
+    type: Literal["router_replay"]
+    configuration: ReplaySettings | None = Field(None, description="What is recorded.")
+
+
 Plugin = Annotated[
-    FastResponse | HeaderMutation | SystemPrompt | RequestParams | DecisionDiagnostics, Field(discriminator="type")
+    FastResponse | HeaderMutation | SystemPrompt | RequestParams | DecisionDiagnostics | RouterReplay,
+    Field(discriminator="type"),
 ]

@@ -29,20 +29,34 @@ class ManagementAuth(Model):
     tokens: list[ManagementToken] = Field(min_length=1, description="The tokens that are accepted.")
 
 
-class RouterReplay(Model):
-    """Records of how requests were decided. Off unless `enabled`."""
+class RedisServer(Model):
+    """A Redis or Valkey server that routers share."""
 
-    enabled: bool = Field(False, description="Record requests.")
-    store_backend: Annotated[Literal["sqlite"], soon("memory", "redis", "postgres", "milvus", "qdrant")] = Field(
-        "sqlite", description="Where records are kept: an SQLite file."
+    endpoint: Annotated[
+        Text, pattern(r"(rediss?://[^\s@:]*@?[^\s@]+|unix://\S+)", "a URL of redis, rediss or unix without a password")
+    ] = Field(description="Such as redis://127.0.0.1:6379/0; a user's name may stand in it, a password never.")
+    password_env: EnvName | None = Field(None, description="Environment variable that holds the password.")
+    password_file: Text | None = Field(None, description="File that holds the password.")
+    key_prefix: Annotated[str, pattern(r"[0-9A-Za-z_.:\-]{1,64}", "1 to 64 letters, digits and `_.:-`")] = Field(
+        "pointsman:replay", description="What the names of keys begin with; routers that share records share it."
     )
-    path: Text | None = Field(None, description="The SQLite file; relative to the configuration. Needed when enabled.")
+
+
+class RouterReplay(Model):
+    """Records of how requests were decided. Off unless `enabled`, or where a decision has the plugin router_replay."""
+
+    enabled: bool = Field(False, description="Record every request.")
+    store_backend: Annotated[Literal["sqlite", "redis"], soon("memory", "postgres", "milvus", "qdrant")] = Field(
+        "sqlite", description="Where records are kept: an SQLite file, or a Redis or Valkey server for several routers."
+    )
+    path: Text | None = Field(None, description="The SQLite file; relative to the configuration. Needed with sqlite.")
+    redis: RedisServer | None = Field(None, description="The server. Needed with redis.")
     max_records: int = Field(10_000, ge=1, le=10_000_000, description="Records kept; the oldest make room.")
     ttl_seconds: int = Field(7 * 24 * 3600, ge=0, description="Seconds that a record is kept; 0: no end.")
     capture_request_body: bool = Field(False, description="Keep the text of requests.")
+    capture_response_body: bool = Field(False, description="Keep the text of answers.")
     max_body_bytes: int = Field(4096, ge=1, le=16 * 1024 * 1024, description="How much of a captured body is kept.")
     capture_personal_data: bool = Field(False, description="Keep request and session ids that clients send.")
-    capture_response_body: NotYet = None
     async_writes: NotYet = None
 
 

@@ -17,24 +17,26 @@ from router.admin.api import Desk
 from router.admin.server import AdminServer, management_app
 from router.admin.status import Status
 from router.config.plan import Service
-from router.observe.replay import Bounds, Replays, ReplayWriter, Row
+from router.observe.replay import Bounds, ReplayWriter, Row
+from router.observe.replay_sqlite import SqliteReplays, SqliteStore
 
 READ, DETAIL, WRITE = "r" * 16, "d" * 16, "w" * 16
 
 
 def row(number: int) -> Row:
-    keys = {"recipe": "r", "decision": "d", "model": f"m{number % 2}"}
+    session = "s 1" if number > 27 else None
+    keys = {"recipe": "r", "decision": "d", "model": f"m{number % 2}", "session_id": session}
     return Row(f"id{number}", float(number), keys, {"id": f"id{number}"}, {"answers": {}}, b"text")
 
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Desk:
-    writer = ReplayWriter(tmp_path / "r.db", Bounds(1000, 0), row)
+    writer = ReplayWriter(SqliteStore(tmp_path / "r.db", Bounds(1000, 0)), row)
     for number in range(30):
         writer.put(number)
     writer.start()
     writer.stop()
-    return Desk(replays=Replays(tmp_path / "r.db"))
+    return Desk(replays=SqliteReplays(tmp_path / "r.db"))
 
 
 @pytest.fixture
@@ -80,6 +82,17 @@ def test_counts(root: str) -> None:
     assert (body["total"], body["by_model"], body["oldest"], body["newest"]) == (30, {"m0": 15, "m1": 15}, 0.0, 29.0)
 
 
+def test_a_trajectory(root: str) -> None:
+    status, body = ask(f"{root}/trajectory?session_id=s%201&recipe=r")
+    assert (status, [turn["id"] for turn in body["turns"]]) == (200, ["id28", "id29"])
+    assert ask(f"{root}/trajectory?session_id=nobody")[1]["total"] == 0
+
+
+@pytest.mark.parametrize("query", ["", "recipe=r", "session_id=", "session_id=s&model=m"])
+def test_a_trajectory_is_of_a_session(root: str, query: str) -> None:
+    assert ask(f"{root}/trajectory?{query}")[0] == 400
+
+
 def test_roles(desk: Desk, root: str) -> None:
     desk.access = Access(
         [(READ, frozenset({"read"})), (DETAIL, frozenset({"read", "detail"})), (WRITE, frozenset({"write"}))]
@@ -99,5 +112,5 @@ def test_where_nothing_is_recorded(desk: Desk, root: str) -> None:
 
 
 def test_a_file_that_is_gone(desk: Desk, root: str, tmp_path: Path) -> None:
-    desk.replays = Replays(tmp_path / "none.db")
+    desk.replays = SqliteReplays(tmp_path / "none.db")
     assert ask(root)[0] == 503

@@ -9,11 +9,13 @@ import orjson
 import pytest
 
 from router.cli import main
+from router.config.actions import Recording
 from router.config.load import load
 from router.config.services import ReplaySettings
 from router.explaining.records import Encoder, Recorder
 from router.observe import Metrics
 from router.observe.replay import Bounds, ReplayWriter
+from router.observe.replay_sqlite import SqliteStore
 from router.pipeline import Pipeline
 from router.questions import NoulAnswer
 from router.runtime.artifact import describe
@@ -24,9 +26,9 @@ from tests.support.plans import PLAIN, ScriptedAsker, generation_of
 @pytest.fixture
 async def store(tmp_path: Path) -> Path:
     plan = load(PLAIN, environ={}, describe=describe, serving=True).plan
-    writer = ReplayWriter(tmp_path / "replay.db", Bounds(100, 0), Encoder())
+    writer = ReplayWriter(SqliteStore(tmp_path / "replay.db", Bounds(100, 0)), Encoder())
     pipeline = Pipeline(generation_of(plan, ScriptedAsker({"is_code": NoulAnswer(0.8)})), Metrics())
-    pipeline.show_to([Recorder(ReplaySettings("", 100, 0, False, 1, False), writer)])
+    pipeline.show_to([Recorder(ReplaySettings("", 100, 0, Recording()), writer)])
     body = orjson.dumps({"model": "auto", "messages": [{"role": "user", "content": "hi"}]})
     for _ in range(3):
         await pipeline.decided(Head("POST", "/v1/chat/completions"), body)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from router.config.actions import Recording
 from router.config.plan import Plan
 from router.config.problems import ConfigError
 from router.config.read_headers import read_headers
-from router.config.services import AccessToken, ReplaySettings, TracingSettings
+from router.config.services import AccessToken, RedisSettings, ReplaySettings, TracingSettings
 from tests.support.plans import PLAIN, plan_of
 
 
@@ -58,13 +59,75 @@ class TestRouterReplay:
 
     def test_nothing_is_captured_unless_written(self) -> None:
         replay = with_services("router_replay: {enabled: true, path: /var/r.db}").services.replay
-        assert replay == ReplaySettings("/var/r.db", 10_000, 7 * 24 * 3600, False, 4096, False)
+        assert replay == ReplaySettings("/var/r.db", 10_000, 7 * 24 * 3600, Recording())
 
     def test_a_path_is_needed(self) -> None:
         assert problem("router_replay: {enabled: true}") == 'global.services.router_replay: missing key "path"'
 
-    def test_other_stores_are_not_built(self) -> None:
-        assert "not supported yet" in problem("router_replay: {enabled: true, path: r, store_backend: redis}")
+    def test_a_server_that_routers_share(self) -> None:
+        server = "redis: {endpoint: redis://me@10.0.0.1:6379/2, password_env: P, key_prefix: a:b}"
+        replay = with_services(f"router_replay: {{enabled: true, store_backend: redis, {server}}}").services.replay
+        assert replay is not None
+        assert replay.redis == RedisSettings("redis://me@10.0.0.1:6379/2", "a:b", "P")
+
+    @pytest.mark.parametrize(
+        ("written", "expected"),
+        [
+            ("store_backend: redis", 'missing key "redis"'),
+            ("store_backend: redis, path: r.db, redis: {endpoint: redis://h}", "the store redis has no path"),
+            ("path: r.db, redis: {endpoint: redis://h}", "the store sqlite has no server"),
+            ("store_backend: redis, redis: {endpoint: redis://u:secret@h}", "without a password"),
+            ("store_backend: redis, redis: {endpoint: http://h}", "a URL of redis, rediss or unix"),
+            (
+                "store_backend: redis, redis: {endpoint: redis://h, password_env: P, password_file: /p}",
+                "password_env and password_file cannot both be given",
+            ),
+            ("path: r, store_backend: milvus", "not supported yet"),
+            ("path: r, async_writes: true", "not supported yet"),
+        ],
+    )
+    def test_stores_and_mistakes(self, written: str, expected: str) -> None:
+        assert expected in problem(f"router_replay: {{enabled: true, {written}}}")
+
+
+STORE = "global: {services: {router_replay: {path: /r.db}}}\n"
+
+
+def with_plugin(settings: str = "", services: str = STORE) -> Plan:
+    refs = "modelRefs: [{model: general}]"
+    plugin = f"\n        plugins: [{{type: router_replay{settings and ', configuration: ' + settings}}}]"
+    return plan_of(PLAIN.replace(refs, refs + plugin) + services)
+
+
+def recordings(plan: Plan) -> list[Recording | None]:
+    return [decision.actions.recording for recipe in plan.recipes.values() for decision in recipe.decisions]
+
+
+class TestTheReplayPlugin:
+    def test_it_records_its_own_decision_alone(self) -> None:
+        plan = with_plugin()
+        assert plan.services.replay is not None
+        assert not plan.services.replay.every.enabled
+        assert recordings(plan) == [None, None, Recording(True, True, True, 4096, 10_000)]
+
+    def test_what_is_written(self) -> None:
+        plan = with_plugin("{max_records: 5, capture_response_body: false, max_body_bytes: 9}")
+        assert recordings(plan)[2] == Recording(True, True, False, 9, 5)
+
+    def test_it_may_keep_a_decision_from_being_recorded(self) -> None:
+        assert with_plugin("{enabled: false}").services.replay is None
+        replay = with_plugin("{enabled: false}", STORE.replace("{path", "{enabled: true, path")).services.replay
+        assert replay is not None
+        assert replay.every.enabled
+
+    @pytest.mark.parametrize(
+        ("settings", "services", "expected"),
+        [("", "", "router_replay has no store to write to"), ("{max_tool_trace_steps: 5}", STORE, "not supported yet")],
+    )
+    def test_mistakes(self, settings: str, services: str, expected: str) -> None:
+        with pytest.raises(ConfigError) as caught:
+            with_plugin(settings, services)
+        assert expected in caught.value.problems[0].message
 
 
 class TestTracing:

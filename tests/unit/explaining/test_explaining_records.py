@@ -11,12 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from router.config.actions import Recording as What
 from router.config.services import ReplaySettings
 from router.explaining.answers import answer_record, reading_record, recorded_answer, recorded_reading
+from router.explaining.endings import Ended
 from router.explaining.records import OTHER, Encoder, Recorder, Sketch
 from router.explaining.redeciding import Difference, Redecider
 from router.observe import Metrics
-from router.observe.replay import Bounds, Replays, ReplayWriter
+from router.observe.replay import Bounds, ReplayWriter
+from router.observe.replay_sqlite import SqliteReplays, SqliteStore
 from router.pipeline import Pipeline
 from router.questions import (
     Answer,
@@ -36,8 +39,8 @@ from tests.support.plans import PLAIN, ScriptedAsker, generation_of, plan_of
 
 YES, NO, LATE = NoulAnswer(0.9), NoulAnswer(0.1), Unknown(UnknownReason.TIMEOUT)
 CANARY = "canary-5150"
-CLOSED = ReplaySettings("", 100, 0, False, 4096, False)
-OPEN = ReplaySettings("", 100, 0, True, 60, True)
+CLOSED = ReplaySettings("", 100, 0, What())
+OPEN = ReplaySettings("", 100, 0, What(True, True, True, 60), True)
 PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses", "messages": "/v1/messages"}
 
 
@@ -46,8 +49,10 @@ class Recording:
 
     def __init__(self, folder: Path, settings: ReplaySettings = CLOSED) -> None:
         self.path = folder / "replay.db"
-        self.writer: ReplayWriter[Sketch] = ReplayWriter(self.path, Bounds(100, 0), Encoder())
-        self.recorder = Recorder(settings, self.writer, clock=lambda: 1_000_000.0)
+        self.now = 1_000_000.0
+        store = SqliteStore(self.path, Bounds(100, 0))
+        self.writer: ReplayWriter[Sketch | Ended] = ReplayWriter(store, Encoder())
+        self.recorder = Recorder(settings, self.writer, clock=lambda: self.now)
 
     async def send(
         self, body: dict[str, Any], answer: Answer = YES, text: str = PLAIN, path: str = PATHS["chat"]
@@ -60,7 +65,7 @@ class Recording:
     def records(self, *, content: bool = False) -> list[dict[str, Any]]:
         self.writer.start()
         self.writer.stop()
-        replays = Replays(self.path)
+        replays = SqliteReplays(self.path)
         found = [replays.get(one["id"], content=content) for one in replays.find({}, limit=100)[1]]
         return [one for one in found if one is not None]
 
@@ -80,7 +85,7 @@ async def test_a_record_says_how_a_request_was_decided(tmp_path: Path) -> None:
     (record,) = recording.records()
     assert record["id"] == verdict.metadata["replay_id"]
     assert (record["recipe"], record["decision"], record["selected_model"]) == ("ask", "code", "coder")
-    assert (record["lifecycle_state"], record["original_model"], record["format"]) == ("decided", "auto", "chat")
+    assert (record["lifecycle_state"], record["original_model"], record["format"]) == ("in_progress", "auto", "chat")
     assert record["signals"] == {"systemone:is_code": True}
     assert record["signal_values"] == {"systemone:is_code": 0.9}
     assert list(record["answers"].values()) == [{"noul": {"probability": 0.9}}]
@@ -124,6 +129,57 @@ async def test_what_is_captured_is_cut(tmp_path: Path) -> None:
     (record,) = recording.records(content=True)
     assert (len(record["request_body"]), record["request_truncated"], record["captured"]) == (60, True, True)
     assert (record["session_id"], record["request_id"]) == (CANARY, "req-1")
+
+
+async def answered(recording: Recording, status: int = 200, answer: bytes = b"{}") -> None:
+    """One request, forwarded and answered."""
+    verdict = await recording.send(chat())
+    assert isinstance(verdict, Forward)
+    assert verdict.watch is not None
+    verdict.watch.sent()
+    recording.now += 2.0
+    verdict.watch.headers(status, {"content-type": "application/json"})
+    verdict.watch.body(answer, last=True)
+    verdict.watch.over(left=False)
+
+
+async def test_what_became_of_a_request_is_recorded(tmp_path: Path) -> None:
+    recording = Recording(tmp_path)
+    await answered(recording, 200, CANARY.encode())
+    (record,) = recording.records(content=True)
+    assert (record["lifecycle_state"], record["response_status"], record["duration_ms"]) == ("completed", 200, 2000.0)
+    assert (record["turn_index"], record["captured"], record["response_captured"]) == (1, False, False)
+    assert CANARY.encode() not in on_disk(tmp_path)
+
+
+async def test_an_answer_is_kept_where_that_is_wanted(tmp_path: Path) -> None:
+    recording = Recording(tmp_path, OPEN)
+    await answered(recording, 200, b"a" * 100)
+    (record,) = recording.records(content=True)
+    assert (record["response_body"], record["response_truncated"]) == ("a" * 60, True)
+    assert "response_body" not in (SqliteReplays(recording.path).get(record["id"]) or {})
+
+
+PLUGIN = "plugins: [{type: router_replay, configuration: {capture_request_body: true, max_body_bytes: 20}}]"
+OWN = PLAIN.replace("modelRefs: [{model: general}]", f"modelRefs: [{{model: general}}]\n        {PLUGIN}")
+OWN += "global: {services: {router_replay: {path: /r.db}}}\n"
+
+
+async def test_a_decision_may_have_records_of_its_own(tmp_path: Path) -> None:
+    recording = Recording(tmp_path, ReplaySettings("", 100, 0, What(enabled=False)))
+    other, own = await recording.send(chat(), text=OWN), await recording.send(chat("fixed"), text=OWN)
+    assert isinstance(other, Forward)
+    assert isinstance(own, Forward)
+    assert (other.watch, "replay_id" in other.metadata) == (None, False)
+    (record,) = recording.records(content=True)
+    assert (record["decision"], len(record["request_body"])) == ("all", 20)
+
+
+async def test_a_decision_may_have_no_records(tmp_path: Path) -> None:
+    recording = Recording(tmp_path)
+    await recording.send(chat("fixed"), text=OWN.replace("{capture_request_body: true, ", "{enabled: false, "))
+    await recording.send(chat(), text=OWN)
+    assert [record["decision"] for record in recording.records()] == ["code"]
 
 
 async def test_a_recorder_that_fails_costs_no_request(tmp_path: Path) -> None:
