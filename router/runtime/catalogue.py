@@ -82,6 +82,7 @@ def summary(directory: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         "quality": card.quality,
         "adapter": card.adapter,
         "question types": sorted(card.question_types),
+        "compares texts": card.embeds,
         "modalities": list(card.modalities),
         "max input tokens": limits.max_input_tokens,
         "validated input tokens": limits.validated_input_tokens,

@@ -18,6 +18,7 @@ from router.questions import (
     QuestionType,
     ScoreAnswer,
     SetAnswer,
+    SimilarityAnswer,
     SpanAnswer,
 )
 
@@ -64,7 +65,7 @@ def measure(adapter: Adapter) -> Independence:
 
 
 def sample_questions(card: Card) -> list[Asked]:
-    """One question for each preset of one text, and one of each free type."""
+    """One question for each preset of one text, one of each free type, and a comparison where that is all there is."""
     presets = [Question(preset.type, preset=preset.name) for preset in card.presets.values() if preset.pair is None]
     options = (Option("billing", "payments and invoices"), Option("technical", "crashes and errors"))
     levels = (Option("0", "calm"), Option("1", "annoyed"), Option("2", "furious"))
@@ -75,7 +76,11 @@ def sample_questions(card: Card) -> list[Asked]:
         QuestionType.SET: Question(QuestionType.SET, "Which topics come up?", options),
         QuestionType.SPAN: Question(QuestionType.SPAN, "Where is a name?", (Option("person"), Option("city"))),
     }
-    return [Asked(question) for question in [*presets, *(free[kind] for kind in free if kind in card.question_types)]]
+    found = [*presets, *(free[kind] for kind in free if kind in card.question_types)]
+    if not found and card.embeds:
+        texts = (Option("0", "an invoice that is wrong"), Option("1", "a holiday in Italy"))
+        found = [Question(QuestionType.SIMILARITY, options=texts)]
+    return [Asked(question) for question in found]
 
 
 def _states(card: Card) -> Iterator[State]:
@@ -93,4 +98,6 @@ def _numbers(answer: Answer) -> list[float]:
         return list(answer.probabilities)
     if isinstance(answer, SpanAnswer):
         return [answer.word_probability, *(span.probability for span in answer.spans)]
+    if isinstance(answer, SimilarityAnswer):
+        return list(answer.similarities)
     return []

@@ -10,7 +10,7 @@ import pytest
 from router.cli import main
 from router.cli.tables import table
 from tests.support.artifacts import build_tiny_artifact, seal
-from tests.support.artifacts_foreign import build_gliclass, build_sequence_classifier
+from tests.support.artifacts_foreign import build_gliclass, build_sequence_classifier, build_text_encoder
 from tests.support.fake_hub import COMMIT, FakeHub, folder_files
 
 REFERENCE = f"acme/tiny@{COMMIT}"
@@ -165,6 +165,14 @@ def test_bench(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert [line["tokens"] for line in report["lines"]] == [32, 64]
     assert all(line["batch_tokens_s"] > 0 for line in report["lines"])
     assert report["threads"]["threads"] >= 1
+
+
+def test_a_text_encoder_is_checked_and_measured(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    directory = str(build_text_encoder(tmp_path / "a"))
+    assert run(capsys, "check", directory)[0] == 0
+    status, out, _ = run(capsys, "bench", directory, "--seconds", "0.001", "--device", "cpu", "--json")
+    assert status == 0
+    assert [line["tokens"] for line in json.loads(out)["lines"]] == [16]
 
 
 def test_tables_align() -> None:

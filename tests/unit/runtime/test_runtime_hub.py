@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from router.runtime.artifact import describe, locate, open_artifact
+from router.runtime.card import Encoder
 from router.runtime.errors import ArtifactError
 from router.runtime.hub import (
     Progress,
@@ -25,7 +26,7 @@ from router.runtime.hub import (
 )
 from router.runtime.model import load_model
 from tests.support.artifacts import build_tiny_artifact
-from tests.support.artifacts_foreign import build_sequence_classifier
+from tests.support.artifacts_foreign import build_sequence_classifier, build_text_encoder
 from tests.support.fake_hub import COMMIT, FakeHub, folder_files
 
 EXACT = Reference("acme", "tiny", COMMIT)
@@ -168,6 +169,18 @@ def test_a_killed_pull_goes_on_where_it_was(hub: FakeHub, cache: Path) -> None:
     pull(EXACT, endpoint=hub.url)
     assert [start for name, start in hub.fetched if name == "model.onnx"] == [0, kept]
     open_artifact(str(EXACT))
+
+
+def test_how_an_encoder_pools_is_fetched_with_it(tmp_path: Path) -> None:
+    files = folder_files(build_text_encoder(tmp_path / "a"))
+    pooling = json.dumps({"pooling_mode_cls_token": True}).encode()
+    files |= {"1_Pooling/config.json": pooling, "modules.json": b"[]", "2_Other/config.json": b"{}"}
+    with FakeHub(files) as hub:
+        _, directory = pull(EXACT, endpoint=hub.url)
+    assert (directory / "1_Pooling" / "config.json").read_bytes() == pooling
+    assert not (directory / "2_Other").exists()
+    assert describe(str(EXACT)).similarity
+    assert open_artifact(str(EXACT)).card.settings == Encoder("cls")
 
 
 def test_only_what_is_read_is_fetched(tmp_path: Path) -> None:

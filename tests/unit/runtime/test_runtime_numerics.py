@@ -19,6 +19,7 @@ from tests.support.artifacts_foreign import (
     build_gliner,
     build_marker_row,
     build_sequence_classifier,
+    build_text_encoder,
     build_token_classifier,
 )
 
@@ -30,6 +31,8 @@ BUILDERS: list[Callable[[Path], Path]] = [
     build_gliclass,
     build_gliner,
     lambda path: build_gliner(path, mode="token", scores_first=True),
+    lambda path: build_text_encoder(path, words=["invoice"]),
+    lambda path: build_text_encoder(path, pooled=True),
 ]
 
 
