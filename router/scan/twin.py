@@ -194,12 +194,15 @@ class Twins:
 
 
 def _block_end(text: str, start: int, end: int) -> int:
-    """A cut at or before `end`: after white space between words, else between characters."""
+    """A cut at or before `end`: after white space, between words rather than letters, else between characters."""
     if end >= len(text):
         return len(text)
-    for cut in range(end, start + (end - start) * 3 // 4, -1):
-        if text[cut - 1].isspace() and not _alone(text, cut - 2) and not _alone(text, cut):
+    spaces = [cut for cut in range(end, start + (end - start) // 2, -1) if text[cut - 1].isspace()]
+    for cut in spaces:
+        if not _alone(text, cut - 2) and not _alone(text, cut):
             return cut
+    if spaces:
+        return spaces[0]
     for cut in range(end, max(end - 16, start + 1), -1):
         if not joined(text, cut) and text[cut - 1] != "%" and text[cut - 2] != "%":
             return cut

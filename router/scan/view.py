@@ -9,8 +9,7 @@ Sources: "Long inputs" (bounded view), `reference.md` 1.4.
 
 from __future__ import annotations
 
-from router.config.plan import RoutingView
-from router.config.sizes import BYTES_PER_TOKEN
+from router.config.sizes import BYTES_PER_TOKEN, RoutingView
 from router.scan.text import joined, utf8_length
 
 _LONGEST_CLUSTER = 16

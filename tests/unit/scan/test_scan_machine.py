@@ -23,7 +23,7 @@ from router.scan.machine import Ask, End, Lane, ScanMachine
 from router.scan.pace import DeploymentPace
 from router.scan.reading import Input
 from router.scan.rules import OnUnscanned, Result, WatchedQuestion, WatchedRule
-from tests.unit.scan.scan_driving import (
+from tests.support.scan_driving import (
     GUARD,
     Reply,
     always,

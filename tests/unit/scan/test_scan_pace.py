@@ -13,7 +13,7 @@ from router.scan.pace import DeploymentPace, ScanPace, Shared
 from router.scan.runs import merged
 from router.scan.text import Place
 from router.scan.windows import Window
-from tests.unit.scan.scan_driving import GUARD, Drive, Model, Reply, drive, given, never, zero
+from tests.support.scan_driving import GUARD, Drive, Model, Reply, drive, given, never, zero
 
 SIZES = ScanWindow(1024, 64, 4096, 2, 3.0)
 TEXT = "".join(f"{number:07d} " for number in range(12_500))
