@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 import yaml
 
+from router.config.actions import Recording
 from router.config.plan import ApiFormat, Auth, Listener, Plan, ProviderModel
+from router.config.services import ReplaySettings
 from router.gateway.envoy import Rendered, Target, missing_keys, parse_target, render
 from router.gateway.envoy.names import LLM_PATHS, OWNED_HEADERS
 from tests.e2e.envoy_rig import make_plan, provider, replica
@@ -67,6 +69,25 @@ def test_the_filter_is_fail_closed() -> None:
     assert config["processing_mode"]["response_header_mode"] == "SKIP"
     streamed = manager(replace(plan, streamed_body=True))["http_filters"][0]["typed_config"]["processing_mode"]
     assert (streamed["request_body_mode"], streamed["request_trailer_mode"]) == ("FULL_DUPLEX_STREAMED", "SEND")
+
+
+def test_answers_are_shown_only_where_something_reads_them() -> None:
+    plan = make_plan(provider("m", replica(1)))
+    recording = replace(plan.services, replay=ReplaySettings("r.db", 9, 0, Recording()))
+
+    def asked(listeners: list[dict[str, Any]]) -> tuple[str, bool]:
+        config = listeners[0]["filter_chains"][0]["filters"][0]["typed_config"]["http_filters"][0]["typed_config"]
+        allowed = [one.get("exact") for one in config["forward_rules"]["allowed_headers"]["patterns"]]
+        assert config["processing_mode"]["response_body_mode"] == "NONE"
+        return config["processing_mode"]["response_header_mode"], ":status" in allowed
+
+    def rendered(plan: Plan, previous: Plan | None = None) -> list[dict[str, Any]]:
+        return render(plan, previous=previous, admin=ADMIN, xds_dir=XDS).files["listeners.json"]
+
+    reading = replace(plan, revision="two", services=recording)
+    assert asked(rendered(plan)) == ("SKIP", False)
+    assert asked(rendered(reading)) == ("SEND", True)
+    assert asked(rendered(plan, previous=reading)) == ("SEND", True)
 
 
 @pytest.mark.parametrize(("signal_ms", "message", "idle"), [(0, "50s", "60s"), (1500, "6.500s", "30s")])

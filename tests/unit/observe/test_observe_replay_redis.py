@@ -23,7 +23,7 @@ def row(number: int, at: float) -> Row:
 @pytest.fixture(scope="module")
 def server() -> Iterator[ValkeyServer]:
     with ValkeyServer() as running:
-        running.client().config_set("requirepass", PASSWORD)
+        connector(f"redis://127.0.0.1:{running.port}/0")().config_set("requirepass", PASSWORD)
         yield running
         connector(f"redis://127.0.0.1:{running.port}/0", PASSWORD)().config_set("requirepass", "")
 
