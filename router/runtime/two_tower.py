@@ -28,6 +28,8 @@ from .spans import WindowScores, decode, word_probability
 from .texts import TextCache, noul_near, question_texts
 from .tokens import Encoded, Tokenizer, windows
 
+_NO_TEXTS: Floats = np.empty((0, 0), np.float32)
+
 
 @dataclass(slots=True)
 class View:
@@ -170,10 +172,10 @@ class TwoTower:
             return item.failure or Failure(FailureCode.UNAVAILABLE, "was not read")
         view, question = item.views[0], item.asked.question
         outputs = raw[view.row : view.row + len(view.cuts)]
-        texts = [vectors[text] for text in item.texts]
+        texts = np.stack([vectors[text] for text in item.texts]) if item.texts else _NO_TEXTS
         names = self._outputs(question.type, item.preset)
         read = [raw[place] for view in item.views for place in range(view.row, view.row + len(view.cuts))]
-        if not all(map(finite, [*(row[name] for row in read for name in names), *texts])):
+        if not all(map(finite, [*(row[name] for row in read for name in names), texts])):
             return NOT_FINITE
         complete = all(view.complete for view in item.views)
         threshold = self._threshold(question, item.preset)
@@ -200,12 +202,12 @@ class TwoTower:
         rule: Affine | None = getattr(self._custom, kind.value, None) if preset is None else None
         return self.card.threshold(kind, preset, rule.threshold if rule is not None else 0.5)
 
-    def _free(self, question: Question, outputs: Sequence[Raw], texts: Sequence[Floats], threshold: float) -> Answer:
+    def _free(self, question: Question, outputs: Sequence[Raw], texts: Floats, threshold: float) -> Answer:
         """A free choice, score, noul, set or similarity (of the nearest window) from similarities [windows, texts]."""
         custom = self._custom
         assert custom is not None  # noqa: S101  refused in plan otherwise
         state = np.stack([row[custom.embedding] for row in outputs]).astype(np.float64)
-        near: Doubles = state @ np.stack(texts).astype(np.float64).T
+        near: Doubles = state @ texts.astype(np.float64).T
         if question.type is QuestionType.SIMILARITY:
             return similarity_answer(near.max(axis=0))
         if question.type in (QuestionType.CHOICE, QuestionType.SCORE):
@@ -231,9 +233,7 @@ class TwoTower:
         assert rule is not None  # noqa: S101  refused in plan otherwise
         return sigmoid(rule.a * (near - rule.b) / self.card.temperature.get(kind, 1.0))
 
-    def _span(
-        self, view: View, item: Item, outputs: Sequence[Raw], texts: Sequence[Floats], threshold: float
-    ) -> SpanAnswer:
+    def _span(self, view: View, item: Item, outputs: Sequence[Raw], texts: Floats, threshold: float) -> SpanAnswer:
         labels: list[str | None]
         lead = self.tokenizer.leading
         if item.preset is not None:
@@ -244,7 +244,7 @@ class TwoTower:
             scores = []
             for (start, end), row in zip(view.cuts, outputs, strict=True):
                 states = row[self._span_states][lead : lead + end - start].astype(np.float64)
-                near = states @ np.stack(texts).astype(np.float64).T
+                near = states @ texts.astype(np.float64).T
                 rule = self._custom.span if self._custom is not None else None
                 scores.append(WindowScores(start, self._affine(rule, near, QuestionType.SPAN), None))
         kept = [index for index, label in enumerate(labels) if label is not None]
