@@ -25,6 +25,7 @@ import uvloop
 
 from .bounds import Wishes
 from .devices import Placement
+from .hugepages import collapse
 from .keys import Keys, refuse_open
 from .listing import Names
 from .malloc import give_memory_back
@@ -145,6 +146,9 @@ async def _serve(artifact: str, address: Address, server: Server, load: Callable
             # What is loaded stays: a collection that walked it would stop every request for tens of milliseconds.
             gc.collect()
             gc.freeze()
+            if model.engine.device == "cpu":
+                moved = await asyncio.to_thread(collapse)
+                log.info("runtime: %d MiB in large pages", moved >> 20)
             model.metrics.ready(True)
             log.info("runtime: ready")
             await stopped.wait()
