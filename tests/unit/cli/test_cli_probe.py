@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import http.server
 import json
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -117,6 +119,30 @@ def test_a_file_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[
 def test_a_share_is_a_share() -> None:
     with pytest.raises(SystemExit):
         main(["probe", "c", "p", "--at-least", "80"])
+
+
+class Listener(http.server.BaseHTTPRequestHandler):
+    """Decides everything alike."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["content-length"]))
+        self.send_response(200)
+        self.send_header("x-vsr-selected-decision", "code")
+        self.send_header("content-length", "0")
+        self.end_headers()
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        """Nothing."""
+
+
+def test_the_verb_asks_a_listener(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Listener) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_address[1]}/"
+        assert run(tmp_path, [probe("a worm", {"decision": "code"})], "--via", url) == 0
+        assert run(tmp_path, [probe("a worm", {"decision": "refuse"})], "--via", url) == 1
+        server.shutdown()
+    assert "decision=refuse  decision=code model=none status=200" in capsys.readouterr().out
 
 
 async def test_probes_sent_to_a_listener() -> None:
