@@ -29,7 +29,8 @@ def read_headers(plan: Plan) -> tuple[str, ...]:
 
 
 def reads_answers(plan: Plan) -> bool:
-    """Whether something reads how backends answer: a selector that measures them, or records of requests."""
-    return plan.services.replay is not None or any(
+    """Whether something reads how backends answer: a selector that measures them, records of requests, or traces."""
+    services = plan.services
+    return any((services.replay, services.tracing)) or any(
         decision.selector.measured is not None for recipe in plan.recipes.values() for decision in recipe.decisions
     )

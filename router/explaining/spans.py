@@ -13,9 +13,13 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final, Protocol
 
 from router.acting.plugins import plugins
+from router.acting.target import Target
 from router.config.families import family_of
 from router.config.plan import Plan
+from router.config.read_headers import reads_answers
+from router.explaining.answer_spans import AnswerSpans
 from router.explaining.notes import Notes
+from router.explaining.watching import Seen
 from router.observe.tracing import Attribute, SpanRecord
 from router.wire.http import Head
 
@@ -26,8 +30,11 @@ _NS: Final = 1_000_000_000
 class SpanSink(Protocol):
     """Where spans go."""
 
-    def record(self, span: SpanRecord, headers: Mapping[str, str]) -> None:
-        """Take a span with its children, and the headers that may name its parent."""
+    def record(self, span: SpanRecord, headers: Mapping[str, str]) -> object:
+        """Take a span with its children, and the headers that may name its parent. Returns what `follow` needs."""
+
+    def follow(self, parent: object, span: SpanRecord) -> None:
+        """Take a child that began when its parent, for which `record` returned `parent`, was over."""
 
 
 class Tracer:
@@ -44,11 +51,24 @@ class Tracer:
         self._clock = clock
         self._wall = wall
 
-    def seen(self, plan: Plan, head: Head, body: bytes, notes: Notes) -> Mapping[str, str]:
-        """Hand on the spans of a decided request. The client is told nothing."""
+    def seen(self, plan: Plan, head: Head, body: bytes, notes: Notes) -> Seen:
+        """Hand on the spans of a decided request, and later those of its answer. The client is told nothing."""
         origin = self._wall() - int(self._clock() * _NS)
-        self._sink.record(request_span(plan, notes, origin), head.headers)
-        return {}
+        parent = self._sink.record(request_span(plan, notes, origin), head.headers)
+        if notes.code is not None or not isinstance(notes.target, Target) or not reads_answers(plan):
+            return Seen({})
+        return Seen({}, self._answer(parent, _chosen(notes), origin))
+
+    def _answer(self, parent: object, chosen: Mapping[str, Attribute], origin: int) -> AnswerSpans:
+        kept = {name: value for name, value in chosen.items() if name in {"recipe", "decision", "model"}}
+
+        def tell(
+            name: str, start: float, end: float, attributes: Mapping[str, Attribute], *, error: str | None = None
+        ) -> None:
+            bounds = origin + int(start * _NS), origin + int(end * _NS)
+            self._sink.follow(parent, _span(name, *bounds, {**kept, **attributes}, error=error))
+
+        return AnswerSpans(tell, self._clock)
 
 
 def request_span(plan: Plan, notes: Notes, origin: int) -> SpanRecord:

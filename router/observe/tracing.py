@@ -64,11 +64,18 @@ class Spans:
         self._provider.add_span_processor(BatchSpanProcessor(exporter))
         self._tracer = self._provider.get_tracer("pointsman", version)
 
-    def record(self, span: SpanRecord, headers: Mapping[str, str]) -> None:
-        """Send a span and its children; its parent is what `traceparent` among `headers` names, if anything."""
-        self._record(span, self._parents.extract(headers), root=True)
+    def record(self, span: SpanRecord, headers: Mapping[str, str]) -> object:
+        """Send a span and its children; its parent is what `traceparent` among `headers` names, if anything.
 
-    def _record(self, record: SpanRecord, parent: Any, *, root: bool = False) -> None:
+        What is returned stands for the span in `follow`.
+        """
+        return self._record(span, self._parents.extract(headers), root=True)
+
+    def follow(self, parent: object, span: SpanRecord) -> None:
+        """Send a later child of a span that was recorded. It is sampled as its parent was."""
+        self._record(span, parent)
+
+    def _record(self, record: SpanRecord, parent: Any, *, root: bool = False) -> Any:
         from opentelemetry.trace import SpanKind, Status, StatusCode  # noqa: PLC0415
 
         span = self._tracer.start_span(
@@ -78,13 +85,14 @@ class Spans:
             attributes=dict(record.attributes),
             start_time=record.start,
         )
+        here = self._in_context(span, parent)
         if span.is_recording():
             if record.error is not None:
                 span.set_status(Status(StatusCode.ERROR, record.error))
-            here = self._in_context(span, parent)
             for child in record.children:
                 self._record(child, here)
         span.end(record.end)
+        return here
 
     def close(self) -> None:
         """Send what waits, within some seconds, and end."""

@@ -6,15 +6,18 @@ import itertools
 from collections.abc import Mapping
 
 import orjson
+import pytest
 
 from router.explaining.notes import Notes
 from router.explaining.spans import Tracer
+from router.explaining.watching import Seen
 from router.observe import Metrics
 from router.observe.tracing import SpanRecord
 from router.pipeline import Pipeline
 from router.questions import Answer, NoulAnswer, Unknown, UnknownReason
+from router.verdict import AnswerWatch, Forward
 from router.wire.http import Head
-from tests.support.plans import ScriptedAsker, generation_of, plan_of
+from tests.support.plans import PLAIN, ScriptedAsker, generation_of, plan_of
 
 CANARY = "canary-808"
 YES, LATE = NoulAnswer(0.9), Unknown(UnknownReason.TIMEOUT)
@@ -25,10 +28,16 @@ class Sink:
     def __init__(self) -> None:
         self.spans: list[SpanRecord] = []
         self.headers: list[Mapping[str, str]] = []
+        self.later: list[SpanRecord] = []
 
-    def record(self, span: SpanRecord, headers: Mapping[str, str]) -> None:
+    def record(self, span: SpanRecord, headers: Mapping[str, str]) -> object:
         self.spans.append(span)
         self.headers.append(headers)
+        return span
+
+    def follow(self, parent: object, span: SpanRecord) -> None:
+        assert parent is self.spans[-1]
+        self.later.append(span)
 
 
 async def traced(answer: Answer = YES, model: str = "auto") -> SpanRecord:
@@ -93,5 +102,61 @@ async def test_a_model_by_its_name_is_chosen_without_a_recipe() -> None:
 
 def test_notes_of_nothing() -> None:
     sink = Sink()
-    assert Tracer(sink).seen(plan_of(), Head("POST", "/"), b"", Notes()) == {}
+    assert Tracer(sink).seen(plan_of(), Head("POST", "/"), b"", Notes()) == Seen({})
     assert sink.spans[0].children == ()
+
+
+TRACING = "global: {services: {observability: {tracing: {enabled: true, endpoint: 'http://127.0.0.1:1/v1/traces'}}}}\n"
+SECOND = 1_000_000_000
+
+
+async def forwarded(sink: Sink, text: str = PLAIN + TRACING) -> AnswerWatch | None:
+    """Who looks on while a request is answered. The clock shows 1, 2, 3 and so on from the verdict on."""
+    ticks = itertools.count()
+    pipeline = Pipeline(generation_of(plan_of(text), ScriptedAsker({"is_code": YES})), Metrics(), clock=lambda: 0.0)
+    pipeline.show_to([Tracer(sink, clock=lambda: float(next(ticks)), wall=lambda: 0)])
+    body = orjson.dumps({"model": "auto", "messages": [{"role": "user", "content": CANARY}]})
+    verdict = await pipeline.decided(Head("POST", "/v1/chat/completions"), body)
+    assert isinstance(verdict, Forward)
+    return verdict.watch
+
+
+async def test_an_answer_is_two_spans() -> None:
+    sink = Sink()
+    watch = await forwarded(sink)
+    assert watch is not None
+    watch.sent()
+    assert watch.headers(200, {"x-canary": CANARY}) is False
+    watch.body(CANARY.encode(), last=True)
+    watch.over(left=False)
+    wait, seen = sink.later
+    assert (wait.name, wait.start, wait.end) == ("semantic_router.upstream.request", SECOND, 2 * SECOND)
+    assert (seen.name, seen.start, seen.end) == ("semantic_router.response.processing", 2 * SECOND, 3 * SECOND)
+    chosen = {"semantic_router.recipe": "ask", "semantic_router.decision": "code", "semantic_router.model": "coder"}
+    assert wait.attributes == {**chosen, "semantic_router.status": 200}
+    assert seen.attributes == {**chosen, "semantic_router.watched": True}
+    assert (wait.error, seen.error) == (None, None)
+    assert CANARY not in repr(sink.later)
+
+
+async def test_a_backends_error() -> None:
+    sink = Sink()
+    watch = await forwarded(sink)
+    assert watch is not None
+    watch.sent()
+    watch.headers(503, {})
+    assert [span.error for span in sink.later] == ["server_error"]
+
+
+@pytest.mark.parametrize(("left", "error"), [(False, "no_answer"), (True, "not_watched")])
+async def test_no_answer(left: bool, error: str) -> None:
+    sink = Sink()
+    watch = await forwarded(sink)
+    assert watch is not None
+    watch.sent()
+    watch.over(left=left)
+    assert [(span.name, span.error) for span in sink.later] == [("semantic_router.upstream.request", error)]
+
+
+async def test_answers_that_envoy_does_not_tell_of_are_not_waited_for() -> None:
+    assert await forwarded(Sink(), PLAIN) is None

@@ -38,6 +38,21 @@ def test_a_span_belongs_to_the_callers_trace() -> None:
     assert root.status.description == "no_route"
 
 
+@pytest.mark.parametrize(("sample", "count"), [(1.0, 2), (0.0, 0)])
+def test_a_later_child_belongs_to_what_was_recorded(sample: float, count: int) -> None:
+    exporter = InMemorySpanExporter()
+    spans = Spans("", service="test", version="0", sample=sample, exporter=exporter)
+    spans.follow(spans.record(SpanRecord("whole", 1, 5), {}), SpanRecord("later", 6, 7, error="no_answer"))
+    spans.close()
+    found = {span.name: span for span in exporter.get_finished_spans()}
+    assert len(found) == count
+    if found:
+        parent = found["later"].parent
+        assert parent is not None
+        assert parent.span_id == found["whole"].context.span_id
+        assert (found["later"].start_time, found["later"].status.is_ok) == (6, False)
+
+
 def test_without_a_parent_a_trace_begins() -> None:
     _, root = sent({"traceparent": "nonsense"})
     assert root.parent is None
