@@ -8,6 +8,7 @@ from typing import Any, cast
 import orjson
 import pytest
 
+from router.config.actions import Recording
 from router.config.services import ReplaySettings
 from router.explaining.explanation import explain
 from router.explaining.notes import Notes
@@ -128,7 +129,7 @@ class TestDrop:
         kept: list[Sketch] = []
         writer = SimpleNamespace(put=lambda sketch: not kept.append(sketch))  # type: ignore[func-returns-value]
         made = pipeline()
-        made.show_to([Recorder(ReplaySettings("", 100, 0, True, 60, True), cast(Any, writer))])
+        made.show_to([Recorder(ReplaySettings("", 100, 0, Recording(request_body=True)), cast(Any, writer))])
         await say(made, text)
         (sketch,) = kept
         assert (sketch.body is not None) is captured
