@@ -71,7 +71,7 @@ class SystemOneClient:
         self.endpoint = endpoint
         self._at = read_endpoint(endpoint)
         self._pool = Pool(self._at)
-        common = f"Host: {self._at.authority}\r\nAccept: */*\r\nAccept-Encoding: identity\r\nUser-Agent: pointsman\r\n"
+        common = f"Host: {self._at.authority}\r\nAccept-Encoding: identity\r\nUser-Agent: pointsman\r\n"
         if key is not None:
             if _ENDS_A_HEADER.search(key):
                 raise ValueError("the key of an endpoint holds a line end or another control character")

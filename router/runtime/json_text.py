@@ -15,8 +15,9 @@ _MOST_DEPTH = 128
 def parse_json(data: bytes) -> Any:
     """JSON without duplicate keys, NaN, infinities, lone surrogates or deep nesting. Raises BadBody (malformed)."""
     try:
-        orjson.loads(data)
-        value = json.loads(data, object_pairs_hook=_distinct)
+        value = orjson.loads(data)
+        if not _reads_one_way(value, data):
+            value = json.loads(data, object_pairs_hook=_distinct)
         if data.count(b"[") + data.count(b"{") <= _MOST_DEPTH or _depth_is_bounded(value):
             return value
         message = f"the body is nested deeper than {_MOST_DEPTH}"
@@ -25,6 +26,14 @@ def parse_json(data: bytes) -> Any:
     except (ValueError, RecursionError):
         message = "the body is not valid JSON"
     raise BadBody([Problem(("body",), message, "json_invalid")], malformed=True)
+
+
+def _reads_one_way(value: Any, data: bytes) -> bool:
+    """Whether the value is written as the very same bytes, as those of compact writers are: then nothing got lost."""
+    try:
+        return orjson.dumps(value) == data
+    except orjson.JSONEncodeError:
+        return False  # nested too deep to be written
 
 
 def _depth_is_bounded(value: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, generate_latest
 from prometheus_client.core import CounterMetricFamily
@@ -83,9 +83,10 @@ class Metrics:
         """A request was answered."""
         self._requests.labels(str(status)).inc()
 
-    def question(self, kind: str, result: Answered | Failure) -> None:
-        """A question was answered, or failed by code."""
-        self._questions.labels(kind, result.code.value if isinstance(result, Failure) else "answered").inc()
+    def questions(self, results: Sequence[tuple[str, Answered | Failure]]) -> None:
+        """Questions of these types were answered, or failed by code."""
+        for kind, result in results:
+            self._questions.labels(kind, result.code.value if isinstance(result, Failure) else "answered").inc()
 
     def batch(self, rows: int, tokens: int, padding: int, seconds: float) -> None:
         """A batch was run (called by the scheduler's worker)."""

@@ -93,7 +93,7 @@ class Model:
         plans, computed = await handover.computed()
         if isinstance(computed, Failure):
             return _failed(blocks, computed)
-        self.metrics.queued(computed.queue_s)
+        asyncio.get_running_loop().call_soon(self.metrics.queued, computed.queue_s)  # once the answer is on its way
         inline = len(computed.raw) <= _INLINE_ROWS
         outcomes = await self._off_loop(self._answer, blocks, plans, computed, inline=inline)
         return Asking(outcomes, computed.queue_s, computed.compute_s)

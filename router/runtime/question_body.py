@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
+
+import orjson
 
 from router.questions import Option, Question, QuestionType, SpanHead
 
@@ -13,6 +16,7 @@ from .state import as_text
 MOST_CANDIDATES = 1024
 """Texts that one similarity question compares with."""
 
+_KEPT, _LONGEST_KEPT = 512, 2048
 _FIELDS = frozenset(
     {
         "type",
@@ -69,8 +73,25 @@ class _Reading:
         self.problems.append(FieldProblem((loc,) if isinstance(loc, str) else loc, msg, kind))
 
 
-def read_question(data: Any) -> tuple[Asked, tuple[Any, ...]] | list[FieldProblem]:
-    """The question and, for a score, its levels as sent; or everything that is wrong with it."""
+Read = tuple[Asked, tuple[Any, ...]] | list[FieldProblem]
+"""The question and, for a score, its levels as sent; or everything that is wrong with it."""
+
+
+def read_question(data: Any) -> Read:
+    """One question. Those of a configuration come with every request, so what was made of one is kept for the next."""
+    try:
+        written = orjson.dumps(data)
+    except orjson.JSONEncodeError:
+        return _read(data)  # a number of more than 64 bits, say
+    return _known(written) if len(written) <= _LONGEST_KEPT else _read(data)
+
+
+@lru_cache(_KEPT)
+def _known(written: bytes) -> Read:
+    return _read(orjson.loads(written))
+
+
+def _read(data: Any) -> Read:
     if not isinstance(data, dict):
         return [FieldProblem((), "must be an object", "object_type")]
     reading = _Reading(data)

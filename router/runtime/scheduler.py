@@ -279,25 +279,26 @@ class Scheduler:
                 job.fail(error)
             return
         seconds = self._clock() - start
-        lengths = [job.rows[index].tokens for job, index in batch]
         done: list[Job] = []
+        real = longest = 0
         with self._changed:
             for (job, index), raw in zip(batch, outputs, strict=True):
+                tokens = job.rows[index].tokens
                 job.raw[index] = raw
                 job.waiting -= 1
-                job.tokens_left -= job.rows[index].tokens
-                self._queued_tokens -= job.rows[index].tokens
+                job.tokens_left -= tokens
+                self._queued_tokens -= tokens
+                real, longest = real + tokens, max(longest, tokens)
                 if job.waiting == 0:
                     self._remove(job)
                     done.append(job)
             for job in {id(job): job for job, _ in batch}.values():
                 job.compute_s += seconds
-            if seconds > 0:
-                self._tokens_per_s = _MEMORY * self._tokens_per_s + (1 - _MEMORY) * sum(lengths) / seconds
         for job in done:
             job.finish()
-        real = sum(lengths)
-        self._untold.append((len(batch), real, max(lengths) * len(batch) - real, seconds))
+        if seconds > 0:
+            self._tokens_per_s = _MEMORY * self._tokens_per_s + (1 - _MEMORY) * real / seconds
+        self._untold.append((len(batch), real, longest * len(batch) - real, seconds))
         if self._jobs:
             self._tell_batches()
 

@@ -14,11 +14,12 @@ Neither errors nor logs repeat request text.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 from typing import Any
 
-from .asking import Failure, FailureCode
+from .asking import Answered, Failure, FailureCode
 from .assets import UnreferencedAsset
 from .batch_body import read_batch
 from .body import BadBody, Loc, Unsupported
@@ -108,7 +109,7 @@ class Server:
 
     def _count(self, request: Request, status: int) -> None:
         if self.model is not None and request.path in self._asked:
-            self.model.metrics.request(status)
+            asyncio.get_running_loop().call_soon(self.model.metrics.request, status)  # once the answer is on its way
 
     async def _answer(self, request: Request, read: Reader) -> Response:
         arrived = time.monotonic()
@@ -199,14 +200,17 @@ def _read_either(data: Any, max_questions: int) -> Inquiry:
 
 
 def _settle(model: Model, inquiry: Inquiry, asking: Asking) -> tuple[list[tuple[Loc, Failure]], int]:
-    """Make sure of every result and count it. Returns the failures with their places, and the number of results."""
+    """Make sure of every result, and have it counted once the answer is on its way.
+
+    Returns the failures with their places, and the number of results.
+    """
     failures: list[tuple[Loc, Failure]] = []
-    count = 0
+    told: list[tuple[str, Answered | Failure]] = []
     for index, (block, outcome) in enumerate(zip(inquiry.body.blocks, asking.outcomes, strict=True)):
         for name, posed in block.questions.items():
-            count += 1
             result = outcome.results[name] = sound(outcome.results[name])
-            model.metrics.question(posed.asked.question.type.value, result)
+            told.append((posed.asked.question.type.value, result))
             if isinstance(result, Failure):
                 failures.append((inquiry.place(index, name), result))
-    return failures, count
+    asyncio.get_running_loop().call_soon(model.metrics.questions, told)
+    return failures, len(told)

@@ -1,18 +1,22 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from router.runtime import question_body
 from router.runtime.artifact import open_artifact
 from router.runtime.body import BadBody, read_body, read_questions
 from router.runtime.engine import Engine
+from router.runtime.json_text import parse_json
+from router.runtime.question_body import read_question
 from router.runtime.render import render_block
 from router.runtime.rows import finite
 from router.runtime.scoring import choice_answer, logistic, score_answer, shares, sigmoid, softmax
@@ -137,3 +141,27 @@ def test_any_json_is_a_body_or_a_list_of_problems(data: Any) -> None:
     except BadBody as error:
         problems, body = error.problems, None
     assert (body is None) == bool(problems)
+
+
+@given(JSON, st.sampled_from([(",", ":"), (", ", ": ")]), st.booleans())
+def test_json_is_read_as_it_stands_however_it_is_written(value: Any, separators: tuple[str, str], narrow: bool) -> None:
+    text = json.dumps(value, separators=separators, ensure_ascii=narrow)
+    assume("Infinity" not in text)
+    assert parse_json(text.encode()) == value
+
+
+@given(st.dictionaries(st.text("ab", max_size=2), st.integers(0, 9), min_size=1), st.data())
+def test_a_key_twice_is_refused_however_it_is_written(pairs: dict[str, int], data: st.DataObject) -> None:
+    key, value = data.draw(st.sampled_from(sorted(pairs))), data.draw(st.integers(0, 9))
+    members = [*pairs.items(), (key, value)]
+    for gap in ("", " "):
+        text = "{" + f",{gap}".join(f"{json.dumps(name)}:{gap}{number}" for name, number in members) + "}"
+        with pytest.raises(BadBody):
+            parse_json(f'[{{"in":{gap}{text}}}]'.encode())
+
+
+@given(JSON)
+def test_a_question_that_was_read_before_reads_the_same(value: Any) -> None:
+    question = value if isinstance(value, dict) else {"type": "noul", "instructions": value}
+    for _ in range(2):
+        assert read_question(question) == question_body._read(question)
