@@ -118,10 +118,14 @@ def test_spans_belong_to_the_clients_trace(telling: Stack, spans: list[Span]) ->
 
     def arrived() -> bool:
         ours.update((span.name, span) for span in spans if span.trace_id.hex() == TRACE)
-        return "semantic_router.request.received" in ours
+        return {"semantic_router.request.received", "semantic_router.response.processing"} <= ours.keys()
 
     eventually(arrived, "the spans arrive", within=15)
-    assert ours["semantic_router.request.received"].parent_span_id.hex() == "b7ad6b7169203331"
+    root, wait = ours["semantic_router.request.received"], ours["semantic_router.upstream.request"]
+    assert root.parent_span_id.hex() == "b7ad6b7169203331"
+    assert wait.parent_span_id == ours["semantic_router.response.processing"].parent_span_id == root.span_id
+    assert root.end_time_unix_nano <= wait.start_time_unix_nano < wait.end_time_unix_nano
+    assert {one.key: one.value.int_value for one in wait.attributes}["semantic_router.status"] == 200
     assert {"semantic_router.signal.systemone", "semantic_router.decision.evaluation"} <= ours.keys()
 
 
