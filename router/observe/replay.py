@@ -103,7 +103,7 @@ class Replays(Protocol):
 class ReplayWriter(Generic[T]):
     """Writes what is `put` to a store, on a thread of its own, where `encode` makes a row or an ending of it.
 
-    `count` is told what became of it.
+    `count` is told what became of it; an ending counts only when it is lost.
     """
 
     def __init__(
@@ -172,14 +172,14 @@ class ReplayWriter(Generic[T]):
                 rows.append(encoded)
             else:
                 endings.append(encoded)
-        written = len(rows) + len(endings)
+        failed = len(batch) - len(rows) - len(endings)
         try:
             self._store.write(rows, endings)
         except Exception as error:
             self._complain(error)
-            written = 0
-        self._count("written", written)
-        self._count("failed", len(batch) - written)
+            failed = len(batch)
+        self._count("written", 0 if failed == len(batch) else len(rows))
+        self._count("failed", failed)
 
     def _complain(self, error: Exception) -> None:
         now = time.monotonic()

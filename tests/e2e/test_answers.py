@@ -97,9 +97,9 @@ class Answer:
         return body
 
 
-def ask(stack: Stack, model: str = "auto", **headers: str) -> str:
+def ask(stack: Stack, model: str = "auto", session: str = "") -> str:
     """The model that answers a request."""
-    answer = Answer(stack, model, **headers)
+    answer = Answer(stack, model, x_session_id=session) if session else Answer(stack, model)
     answer.whole()
     return answer.header("x-vsr-selected-model")
 
@@ -184,7 +184,7 @@ def test_a_client_that_leaves(answering: Stack) -> None:
 
 def test_a_trajectory(answering: Stack) -> None:
     for _ in range(2):
-        ask(answering, "kept", x_session_id="s-77")
+        ask(answering, "kept", "s-77")
     query = urlencode({"session_id": "s-77", "recipe": "kept"})
 
     def written() -> bool:

@@ -119,7 +119,8 @@ def test_a_session_from_its_beginning(kind: Kind) -> None:
 
 
 def test_what_became_of_a_request_replaces_what_was_said(kind: Kind) -> None:
-    written(kind, 1, Ending("id1", {"id": "id1", "state": "completed"}, b"an answer"))
+    ending = Ending("id1", {"id": "id1", "state": "completed"}, b"an answer")
+    assert written(kind, 1, ending) == {"written": 1, "failed": 0}
     written(kind, Ending("gone", {"state": "completed"}, None))
     assert kind.replays.get("id1") == {"id": "id1", "state": "completed", "answers": {}}
     assert kind.replays.find({}, limit=9) == (1, [{"id": "id1", "state": "completed"}])
