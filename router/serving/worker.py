@@ -25,6 +25,7 @@ from router.config.credentials import KeyUnavailable
 from router.config.plan import Plan
 from router.explaining.debugging import Debugger
 from router.explaining.watching import Watcher
+from router.gateway.admission import Admission, admitting
 from router.gateway.options import MachineOptions
 from router.gateway.transport import ListenError, Server, ServerOptions
 from router.gateway.transports import Transport
@@ -32,6 +33,7 @@ from router.generation import DEFAULT_SIGNAL_TIMEOUT_S, Generation
 from router.observe import Metrics
 from router.pipeline import Pipeline
 from router.runtime.artifact import describe
+from router.serving.admission import admission_of, limits_of
 from router.serving.embedding import embed_candidates
 from router.serving.envoy_files import EnvoyFiles
 from router.serving.errors import NotServable, StartFailed
@@ -111,8 +113,9 @@ async def run_worker(source: Source, options: WorkerOptions) -> None:
 
         show(plan)
         pipeline.ready = False
-        server = await stack.enter_async_context(_serving(plan, pipeline, metrics, options))
-        after = _AfterSwap(server, options.last_good, show)
+        admission = admission_of(plan, metrics)
+        server = await stack.enter_async_context(_serving(plan, pipeline, metrics, admission, options))
+        after = _AfterSwap(server, admission, options.last_good, show)
         around = Surroundings(
             fleet, describe, vitals, status, metrics, options.envoy, options.ready_within_s, os.environ, after.swapped
         )
@@ -127,14 +130,18 @@ async def run_worker(source: Source, options: WorkerOptions) -> None:
 class _AfterSwap:
     """What follows from another plan serving."""
 
-    def __init__(self, server: Server, last_good: LastGood | None, show: Callable[[Plan], None]) -> None:
+    def __init__(
+        self, server: Server, admission: Admission, last_good: LastGood | None, show: Callable[[Plan], None]
+    ) -> None:
         self._server = server
+        self._admission = admission
         self._last_good = last_good
         self._show = show
 
     def swapped(self, source: Source) -> None:
-        """Decisions get the plan's time, those who watch are told of them, and the source is kept."""
+        """Decisions get the plan's time and room, those who watch are told of them, and the source is kept."""
         self._show(source.plan)
+        self._admission.limits = limits_of(source.plan)
         self._server.set_deadline(_longest_decision_s(source.plan))
         if self._last_good is None:
             return
@@ -235,7 +242,9 @@ def _admin(plan: Plan, status: Status, metrics: Metrics, desk: Desk) -> AdminSer
 
 
 @contextlib.asynccontextmanager
-async def _serving(plan: Plan, pipeline: Pipeline, metrics: Metrics, options: WorkerOptions) -> AsyncIterator[Server]:
+async def _serving(
+    plan: Plan, pipeline: Pipeline, metrics: Metrics, admission: Admission, options: WorkerOptions
+) -> AsyncIterator[Server]:
     extproc = plan.services.extproc
     address = extproc.address if extproc.address.startswith("unix:") else f"{extproc.address}:{extproc.port}"
     machine = MachineOptions(
@@ -243,7 +252,8 @@ async def _serving(plan: Plan, pipeline: Pipeline, metrics: Metrics, options: Wo
     )
     settings = ServerOptions(machine=machine, deadline_s=_longest_decision_s(plan), settle_s=options.settle_s)
     serve = options.transport.server()
-    server = serve(pipeline, address, settings, session=pipeline.session, on_stream=metrics.streams.inc)
+    sessions = admitting(pipeline.session, admission)
+    server = serve(pipeline, address, settings, session=sessions, on_stream=metrics.streams.inc)
     try:
         await server.start()
     except ListenError as error:

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from router.config.compiler.candidates import Candidates
 from router.config.compiler.catalogue import Catalogue
 from router.config.compiler.context import Absent, Context, Describe, Names
+from router.config.compiler.overload import compile_admission, compile_overload
 from router.config.compiler.providers import compile_default, compile_entrypoints, compile_listeners, compile_models
 from router.config.compiler.recipes import Recipes
 from router.config.compiler.services import asks_for_records, compile_access, compile_replay, compile_tracing
@@ -75,6 +76,8 @@ def compile_plan(
         streamed_body=router.streamed_body.enabled if router.streamed_body else False,
         clear_route_cache=router.clear_route_cache,
         ask=catalog.ask,
+        overload=compile_overload(catalog.on_signal_overload),
+        admission=compile_admission(context, router),
     )
 
 
