@@ -236,7 +236,7 @@ def _probability(value: object) -> float:
 
 
 def _number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if type(value) is not float and type(value) is not int:
         raise _InvalidError
     number = float(value)
     if not math.isfinite(number):

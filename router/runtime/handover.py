@@ -42,7 +42,6 @@ class Handover:
 
     def prepare(self) -> None:
         """Plan the rows and queue them. Never raises: what goes wrong is the waiter's."""
-        future: Future[Computed] = Future()
         try:
             if self._given_up:
                 self._scheduler.expect(-1)
@@ -59,6 +58,7 @@ class Handover:
             rows = [row for plan in self._plans for row in plan.rows]
             future = self._scheduler.submit(rows, self._deadline, announced=True)
         except Exception as error:
+            future = Future()
             future.set_exception(error)
         self._future = future
         # Whoever is second of this thread and `give_up` sees what the first has done.

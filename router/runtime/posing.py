@@ -28,7 +28,7 @@ class StateTexts:
     def __init__(self, tokenizer: Tokenizer, *, kept: bool) -> None:
         """`kept` True keeps the tokens of the last texts across calls; otherwise nothing outlives its call."""
         self._tokenizer = tokenizer
-        self._kept: OrderedDict[tuple[bytes, int], Encoded] | None = OrderedDict() if kept else None
+        self._kept: OrderedDict[tuple[bytes, int, bool], Encoded] | None = OrderedDict() if kept else None
         self._tokens = 0
         self._lock = threading.Lock()
 
@@ -36,16 +36,16 @@ class StateTexts:
         """The texts of one call."""
         return CallTexts(self)
 
-    def encode(self, text: str, most: int) -> Encoded:
-        """At most `most` tokens of a text."""
+    def encode(self, text: str, most: int, *, placed: bool = False) -> Encoded:
+        """At most `most` tokens of a text, with their offsets when `placed`."""
         if self._kept is None:
-            return self._tokenizer.encode(text, most)
-        key = (blake2b(text.encode("utf-8", "surrogatepass"), digest_size=32).digest(), most)
+            return self._tokenizer.encode(text, most, placed=placed)
+        key = (blake2b(text.encode("utf-8", "surrogatepass"), digest_size=32).digest(), most, placed)
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key]
-        encoded = self._tokenizer.encode(text, most)
+        encoded = self._tokenizer.encode(text, most, placed=placed)
         with self._lock:
             if key not in self._kept and len(encoded) <= KEPT_TOKENS:
                 self._kept[key] = encoded
@@ -60,13 +60,13 @@ class CallTexts:
 
     def __init__(self, texts: StateTexts) -> None:
         self._texts = texts
-        self._known: dict[tuple[str, int], Encoded] = {}
+        self._known: dict[tuple[str, int, bool], Encoded] = {}
 
-    def encode(self, text: str, most: int) -> Encoded:
-        """At most `most` tokens of a text."""
-        key = (text, most)
+    def encode(self, text: str, most: int, *, placed: bool = False) -> Encoded:
+        """At most `most` tokens of a text, with their offsets when `placed`."""
+        key = (text, most, placed)
         if key not in self._known:
-            self._known[key] = self._texts.encode(text, most)
+            self._known[key] = self._texts.encode(text, most, placed=placed)
         return self._known[key]
 
 

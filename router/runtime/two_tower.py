@@ -8,8 +8,9 @@ type, as the card says.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from .card import Affine, Card, CustomQuestions, Preset
 from .engine import Engine
 from .heads import head_spans, preset_answer
 from .pairs import Pairs, pair_texts
-from .posing import NOT_FINITE, CallTexts, StateTexts, reads_once, refusal, text_for, unread
+from .posing import NOT_FINITE, StateTexts, reads_once, refusal, text_for, unread
 from .rows import Floats, Raw, Row, RowPlan, finite
 from .scoring import Doubles, choice_answer, score_answer, sigmoid, similarity_answer, softmax
 from .spans import WindowScores, decode, word_probability
@@ -29,6 +30,9 @@ from .texts import TextCache, noul_near, question_texts
 from .tokens import Encoded, Tokenizer, windows
 
 _NO_TEXTS: Floats = np.empty((0, 0), np.float32)
+
+
+Encode = Callable[[str, int], Encoded]
 
 
 @dataclass(slots=True)
@@ -89,8 +93,9 @@ class TwoTower:
     def plan(self, state: State, asked: Sequence[Asked]) -> RowPlan:
         """Rows of every text that the questions read, and of every option text not seen before."""
         views: dict[tuple[str, bool], View] = {}
-        texts = self._states.call()
-        items = [self._item(state, one, views, texts) for one in asked]
+        placed = any(one.question.type is QuestionType.SPAN for one in asked)
+        encode = partial(self._states.call().encode, placed=placed)
+        items = [self._item(state, one, views, encode) for one in asked]
         rows: list[Row] = []
         for view in (view for view in views.values() if view.outputs):
             view.row = len(rows)
@@ -116,7 +121,7 @@ class TwoTower:
         room = self.card.limits.graph_tokens - self.tokenizer.framing
         return Row(self.tokenizer.frame(self.tokenizer.encode(text, room).ids), (self._custom.embedding,))
 
-    def _item(self, state: State, asked: Asked, views: dict[tuple[str, bool], View], texts: CallTexts) -> Item:
+    def _item(self, state: State, asked: Asked, views: dict[tuple[str, bool], View], encode: Encode) -> Item:
         question = asked.question
         preset = self.card.presets.get(question.preset) if question.preset is not None else None
         failure = refusal(self.card, question, preset)
@@ -133,7 +138,7 @@ class TwoTower:
             return Item(asked, (), preset, (), found)
         for text in found:
             if (text, once) not in views:
-                views[text, once] = self._view(text, once, texts)
+                views[text, once] = self._view(text, once, encode)
         read = tuple(views[text, once] for text in found)
         if failure := unread(self.card, asked, all(view.complete for view in read)):
             return Item(asked, (), preset, (), failure)
@@ -142,10 +147,10 @@ class TwoTower:
         compared = () if preset else question_texts(question, self.card.option_template)
         return Item(asked, read, preset, compared, None)
 
-    def _view(self, text: str, once: bool, texts: CallTexts) -> View:
+    def _view(self, text: str, once: bool, encode: Encode) -> View:
         reading, limits = self.card.reading, self.card.limits
         room = limits.graph_tokens - self.tokenizer.framing
-        encoded = texts.encode(text, room if once else max(room, limits.max_input_tokens))
+        encoded = encode(text, room if once else max(room, limits.max_input_tokens))
         cuts = windows(len(encoded), room, reading.window_tokens, reading.overlap)
         return View(text, encoded, cuts, encoded.complete, set())
 

@@ -96,6 +96,15 @@ def test_no_text_becomes_a_special_token(adapters: dict[str, TwoTower], text: st
         assert not {tokens.pad, tokens.cls, tokens.sep} & set(encoded.ids.tolist())
 
 
+@given(text=st.lists(st.sampled_from(FORGED), max_size=30).map("".join) | st.text(max_size=60))
+@QUICK
+def test_a_text_has_the_same_ids_with_and_without_their_places(adapters: dict[str, TwoTower], text: str) -> None:
+    for adapter in adapters.values():
+        plain, placed = (adapter.tokenizer.encode(text, 100, placed=placed) for placed in (False, True))
+        assert plain.ids.tolist() == placed.ids.tolist()
+        assert (len(plain.offsets), len(placed.offsets)) == (0, len(placed.ids))
+
+
 @given(st.lists(st.floats(-1e4, 1e4), min_size=1, max_size=12))
 @QUICK
 def test_answers_are_distributions(logits: list[float]) -> None:

@@ -51,9 +51,9 @@ def encoded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     seen: list[str] = []
     original, words = Tokenizer.encode, Tokenizer.words
 
-    def encode(self: Tokenizer, text: str, most: int) -> Any:
+    def encode(self: Tokenizer, text: str, most: int, *, placed: bool = False) -> Any:
         seen.append(text)
-        return original(self, text, most)
+        return original(self, text, most, placed=placed)
 
     def split(self: Tokenizer, texts: Any, most: int) -> Any:
         seen.append(" ".join(texts))
