@@ -70,8 +70,8 @@ class Overload:
     def resolve(self, readings: Readings, unread: Iterable[str], action: Action) -> Resolution:
         """Decide once the wait is over, or at once with `refuse`.
 
-        `readings` are of all rules. `unread` may be read in part: a match of a part stands, while a part in which
-        nothing was found says nothing of the rest.
+        `readings` are of all rules, and no policy may have been applied to those of `unread`. These may be read in
+        part: a match of a part stands, while a part in which nothing was found says nothing of the rest.
         """
         left = frozenset(name for name in unread if not (name in readings and readings[name].matched))
         unknown = [name for name in left if name not in readings or readings[name].matched is None]
