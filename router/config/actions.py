@@ -80,7 +80,8 @@ class Retention:
 class Recording:
     """What is recorded of requests, beside how they were decided: of each body up to `max_body_bytes`.
 
-    `max_records` bounds the records of one decision; None: only all together are bounded.
+    `max_records` bounds the records of one decision; None: only all together are bounded. `tool_steps` is how many
+    calls of tools and results are named, of requests whose text is recorded.
     """
 
     enabled: bool = True
@@ -88,6 +89,7 @@ class Recording:
     response_body: bool = False
     max_body_bytes: int = 4096
     max_records: int | None = None
+    tool_steps: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
+import orjson
+
 from router.acting.affinity import drops
 from router.acting.target import Target
 from router.config.actions import Recording
@@ -32,6 +34,8 @@ from router.questions import Answer
 from router.signals.reading import Reading
 from router.wire.errors import ErrorCode
 from router.wire.http import Head
+from router.wire.request import LlmRequest
+from router.wire.tool_steps import ToolStep, tool_steps
 
 OTHER: Final = "(other)"
 """Stands for a model's name that no configuration knows: what a client writes there may be anything."""
@@ -65,6 +69,7 @@ class Sketch:
     turn: int | None
     state: State
     most: int | None
+    steps: tuple[ToolStep, ...]
 
 
 class Recorder:
@@ -129,6 +134,7 @@ class Recorder:
             turn=sum(turn.role == "user" for turn in request.turns) if request is not None else None,
             state=_state(notes),
             most=recording.max_records,
+            steps=_steps(notes.request, recording),
         )
 
 
@@ -174,7 +180,8 @@ class Encoder:
             "captured": sketch.body is not None,
             "request_truncated": sketch.truncated,
         }
-        return Row(sketch.id, sketch.at, keys, summary, self._detail(sketch), sketch.body, sketch.most)
+        trace = orjson.dumps([_step(step) for step in sketch.steps]) if sketch.steps else None
+        return Row(sketch.id, sketch.at, keys, summary, self._detail(sketch), sketch.body, sketch.most, trace)
 
     def _detail(self, sketch: Sketch) -> dict[str, Any]:
         outcome, readings = sketch.outcome, sketch.readings
@@ -225,6 +232,17 @@ def _decision(plan: Plan, notes: Notes) -> Decision | None:
     if notes.recipe is None or name is None:
         return None
     return next(decision for decision in plan.recipes[notes.recipe].decisions if decision.name == name)
+
+
+def _steps(request: LlmRequest | None, recording: Recording) -> tuple[ToolStep, ...]:
+    """What is named of the request's tools: names are the client's text."""
+    wanted = request is not None and recording.request_body and recording.tool_steps > 0
+    return tool_steps(request, recording.tool_steps) if request is not None and wanted else ()
+
+
+def _step(step: ToolStep) -> dict[str, Any]:
+    kind = "result" if step.result else "call"
+    return {"step": kind, "name": step.name, "call_id": step.call_id, "bytes": step.bytes}
 
 
 def _state(notes: Notes) -> State:

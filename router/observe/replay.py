@@ -36,7 +36,8 @@ _COMPLAIN_EVERY_S: Final = 60.0
 
 
 class Row(NamedTuple):
-    """One record. `at` is seconds since the epoch. `content` is what was captured of the request's text.
+    """One record. `at` is seconds since the epoch. `content` is what was captured of the request's text, `trace` (JSON)
+    what of its tools.
 
     `most` bounds the records of its decision, beside the bound on all.
     """
@@ -48,6 +49,7 @@ class Row(NamedTuple):
     detail: Mapping[str, Any]
     content: bytes | None
     most: int | None = None
+    trace: bytes | None = None
 
 
 class Ending(NamedTuple):
@@ -189,8 +191,13 @@ class ReplayWriter(Generic[T]):
             logger.error("records of requests are lost: %s", type(error).__name__)
 
 
-def merged(parts: Sequence[bytes | None], request: bytes | None = None, answer: bytes | None = None) -> dict[str, Any]:
-    """A record from its parts, of which later ones replace what earlier ones say, and from its captured texts."""
+def merged(
+    parts: Sequence[bytes | None],
+    request: bytes | None = None,
+    answer: bytes | None = None,
+    trace: bytes | None = None,
+) -> dict[str, Any]:
+    """A record from its parts, of which later ones replace what earlier ones say, and from what was captured."""
     record: dict[str, Any] = {}
     for part in parts:
         if part is not None:
@@ -198,4 +205,6 @@ def merged(parts: Sequence[bytes | None], request: bytes | None = None, answer: 
     for name, text in (("request_body", request), ("response_body", answer)):
         if text is not None:
             record[name] = text.decode("utf-8", "replace")
+    if trace is not None:
+        record["tool_trace"] = orjson.loads(trace)
     return record

@@ -176,7 +176,7 @@ class RedisReplays:
     def get(self, record: str, *, content: bool = False) -> dict[str, Any] | None:
         """See `Replays`."""
         with _reading():
-            names = ("summary", "detail", "ending", "content", "answer")
+            names = ("summary", "detail", "ending", "content", "answer", "trace")
             parts = self._connect().hmget(self._keys.record(record), names)
         return None if parts[0] is None else merged(parts[:3], *(parts[3:] if content else ()))
 
@@ -242,8 +242,9 @@ def _member(row: Row) -> Member:
 
 
 def _fields(row: Row) -> dict[str, bytes]:
+    captured = {"content": row.content, "trace": row.trace}
     fields = {"summary": orjson.dumps(row.summary), "detail": orjson.dumps(row.detail)}
-    return fields if row.content is None else {**fields, "content": row.content}
+    return fields | {name: value for name, value in captured.items() if value is not None}
 
 
 def _ended(ending: Ending) -> list[bytes]:

@@ -29,7 +29,7 @@ CREATE TABLE IF NOT EXISTS replays (
   content BLOB
 );
 """
-_ADDED: Final = ("ending", "answer")
+_ADDED: Final = ("ending", "answer", "trace")
 """Columns that files of earlier versions do not have."""
 _INDEXES = """
 CREATE INDEX IF NOT EXISTS replays_at ON replays (at);
@@ -65,8 +65,8 @@ class SqliteStore:
         with contextlib.closing(_connect(self._path)) as store, store:
             store.executemany(
                 "INSERT OR IGNORE INTO replays"
-                " (id, at, recipe, decision, model, error, session_id, summary, detail, content)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                " (id, at, recipe, decision, model, error, session_id, summary, detail, content, trace)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 [_written(row) for row in rows],
             )
             store.executemany(
@@ -112,7 +112,7 @@ class SqliteReplays:
         """See `Replays`."""
         with self._open() as store:
             row = store.execute(
-                "SELECT summary, detail, ending, content, answer FROM replays WHERE id = ?", (record,)
+                "SELECT summary, detail, ending, content, answer, trace FROM replays WHERE id = ?", (record,)
             ).fetchone()
         return None if row is None else merged(row[:3], *(row[3:] if content else ()))
 
@@ -172,7 +172,7 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 def _written(row: Row) -> tuple[Any, ...]:
     keys = (row.keys.get(key) for key in FILTERS)
-    return (row.id, row.at, *keys, orjson.dumps(row.summary), orjson.dumps(row.detail), row.content)
+    return (row.id, row.at, *keys, orjson.dumps(row.summary), orjson.dumps(row.detail), row.content, row.trace)
 
 
 def _where(filters: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:

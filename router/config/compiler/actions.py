@@ -132,6 +132,7 @@ def _recording(context: Context, settings: dialect.ReplaySettings | None) -> Rec
         settings.capture_response_body,
         settings.max_body_bytes,
         settings.max_records,
+        settings.max_tool_trace_steps,
     )
 
 

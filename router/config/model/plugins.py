@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from router.config.model.base import Model, NotYet, Text, pattern
+from router.config.model.base import Model, Text, pattern
 
 LATER_PLUGINS = (
     *("response_cache", "response-cache", "semantic-cache", "semantic_cache", "rag", "tools", "tool_selection"),
@@ -119,7 +119,9 @@ class ReplaySettings(Model):
     capture_request_body: bool = Field(True, description="Keep the text of requests.")
     capture_response_body: bool = Field(True, description="Keep the text of answers.")
     max_body_bytes: int = Field(4096, ge=1, le=16 * 1024 * 1024, description="How much of each body is kept.")
-    max_tool_trace_steps: NotYet = None
+    max_tool_trace_steps: int = Field(
+        100, ge=0, le=10_000, description="Calls of tools, and their results, that are named; older ones are left out."
+    )
 
 
 class RouterReplay(Model):

@@ -175,6 +175,23 @@ async def test_a_decision_may_have_records_of_its_own(tmp_path: Path) -> None:
     assert (record["decision"], len(record["request_body"])) == ("all", 20)
 
 
+async def test_tools_are_named_where_text_is_kept(tmp_path: Path) -> None:
+    recording = Recording(tmp_path)
+    calls = [{"id": f"c{i}", "type": "function", "function": {"name": CANARY, "arguments": "{}"}} for i in range(3)]
+    turns = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": None, "tool_calls": calls}]
+    body = {"model": "fixed", "messages": turns}
+    text = OWN.replace("max_body_bytes: 20", "max_body_bytes: 20, max_tool_trace_steps: 2")
+    await recording.send(body, text=text)
+    await recording.send(body, text=text.replace("capture_request_body: true", "capture_request_body: false"))
+    await recording.send(body)
+    plain, closed, named = recording.records(content=True)
+    step = {"step": "call", "name": CANARY, "bytes": 2}
+    assert named["tool_trace"] == [{**step, "call_id": "c1"}, {**step, "call_id": "c2"}]
+    assert "tool_trace" not in closed
+    assert "tool_trace" not in plain
+    assert "tool_trace" not in (SqliteReplays(recording.path).get(named["id"]) or {})
+
+
 async def test_a_decision_may_have_no_records(tmp_path: Path) -> None:
     recording = Recording(tmp_path)
     await recording.send(chat("fixed"), text=OWN.replace("{capture_request_body: true, ", "{enabled: false, "))
