@@ -155,6 +155,34 @@ class FakeHandler:
         return Reply(413 if fault is Fault.BODY_TOO_LARGE else 500, {"content-type": "text/plain"}, fault.encode())
 
 
+@dataclass
+class Watch:
+    """Looks on while an answer comes, and writes down what it is told."""
+
+    wants: bool = False
+    breaks: bool = False
+    told: list[object] = field(default_factory=list)
+
+    def sent(self) -> None:
+        self.told.append("sent")
+
+    def headers(self, status: int, headers: Mapping[str, str]) -> bool:
+        self.told.append((status, dict(headers)))
+        if self.breaks:
+            raise ValueError
+        return self.wants
+
+    def body(self, piece: bytes, *, last: bool) -> None:
+        self.told.append((piece, last))
+        if self.breaks:
+            raise ValueError
+
+    def over(self, *, left: bool) -> None:
+        self.told.append("left" if left else "over")
+        if self.breaks:
+            raise ValueError
+
+
 def names(words: Sequence[str], phase: str) -> int:
     """How often `phase` was answered."""
     return sum(word == phase for word in words)

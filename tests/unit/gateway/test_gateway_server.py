@@ -28,6 +28,7 @@ from router.wire.http import Head, Reply
 from tests.support.gateway import (
     DUPLEX,
     FakeHandler,
+    Watch,
     body,
     headers,
     protocol,
@@ -128,6 +129,29 @@ async def test_a_stream_that_stays_for_the_response(make: Make) -> None:
         answers, code = await exchange(call(), headers(), body(b"{}"), response_headers())
     assert kinds(answers) == ["request_headers", "request_body", "response_headers"]
     assert code is grpc.StatusCode.OK
+
+
+async def test_a_watched_answer(make: Make) -> None:
+    watch = Watch()
+    async with serving(make(FakeHandler(Forward("m", watch=watch)))) as call:
+        answers, code = await exchange(call(), headers(), body(b"{}"), response_headers())
+    assert kinds(answers) == ["request_headers", "request_body", "response_headers"]
+    assert code is grpc.StatusCode.OK
+    assert watch.told == ["sent", (200, {}), "over"]
+
+
+async def test_a_drain_waits_for_no_answer_that_is_only_watched() -> None:
+    watch = Watch()
+    server = FastServer(FakeHandler(Forward("m", watch=watch)), "127.0.0.1:0", ServerOptions(settle_s=0))
+    async with serving(server) as call:
+        stream = call()
+        await stream.write(headers())
+        await stream.write(body(b"{}"))
+        for _ in range(2):
+            await stream.read()
+        await server.drain(20)
+        assert await stream.code() is grpc.StatusCode.OK
+    assert watch.told == ["sent", "left"]
 
 
 async def test_a_stream_left_before_a_decision_ends_with_an_error(make: Make, caplog: pytest.LogCaptureFixture) -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-
 import pytest
 
 from router.gateway.commands import Finish, Send, Status
@@ -13,37 +10,9 @@ from router.gateway.options import MachineOptions
 from router.gateway.proto.ext_proc_pb2 import HttpHeaders, ProcessingMode, ProcessingRequest
 from router.verdict import Forward
 from router.wire.http import Reply
-from tests.support.gateway import FakeHandler, body, header_map, headers, response_body, response_headers, sent
+from tests.support.gateway import FakeHandler, Watch, body, header_map, headers, response_body, response_headers, sent
 
 OVERRIDING = MachineOptions(allow_mode_override=True)
-
-
-@dataclass
-class Watch:
-    """Writes down what it is told."""
-
-    wants: bool = False
-    breaks: bool = False
-    told: list[object] = field(default_factory=list)
-
-    def sent(self) -> None:
-        self.told.append("sent")
-
-    def headers(self, status: int, headers: Mapping[str, str]) -> bool:
-        self.told.append((status, dict(headers)))
-        if self.breaks:
-            raise ValueError
-        return self.wants
-
-    def body(self, piece: bytes, *, last: bool) -> None:
-        self.told.append((piece, last))
-        if self.breaks:
-            raise ValueError
-
-    def over(self, *, left: bool) -> None:
-        self.told.append("left" if left else "over")
-        if self.breaks:
-            raise ValueError
 
 
 def machine_of(watch: Watch | None, options: MachineOptions = OVERRIDING) -> StreamMachine:
