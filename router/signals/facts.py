@@ -38,6 +38,9 @@ class RequestFacts:
     `trusted`: the peer that sent the request may say who asks. Without it, identity headers are not looked at.
     """
 
+    composed = False
+    """Whether somebody has looked at the characters of `written` and found it composed: that spares another look."""
+
     def __init__(self, request: LlmRequest, headers: Mapping[str, str] | None = None, *, trusted: bool = False) -> None:
         self._request = request
         self._headers = headers or {}
@@ -56,7 +59,9 @@ class RequestFacts:
     @lazy
     def text(self) -> str:
         """`written` composed (NFC), so that one word has one spelling."""
-        return self.written if self.written.isascii() else unicodedata.normalize("NFC", self.written)
+        if self.composed or self.written.isascii():
+            return self.written
+        return unicodedata.normalize("NFC", self.written)
 
     @lazy
     def spaced(self) -> str:
@@ -71,11 +76,7 @@ class RequestFacts:
     @lazy
     def encoded(self) -> bytes:
         """`text` in UTF-8, as `raw`."""
-        return self.text.encode("utf-8", "replace")
-
-    def is_composed(self) -> None:
-        """Say that `written` is composed as it came: whoever has looked at its characters spares another look."""
-        self.__dict__["text"], self.__dict__["encoded"] = self.written, self.raw
+        return self.raw if self.composed else self.text.encode("utf-8", "replace")
 
     @lazy
     def counts(self) -> Counts:

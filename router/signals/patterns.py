@@ -68,12 +68,12 @@ class Patterns:
             return NONE
         ids = self._first.Match(facts.raw)
         if not ids:
-            facts.is_composed()
+            facts.composed = True
             return NONE
         if self._other in ids:
             ids = self._first.Match(facts.encoded) or ()
         else:
-            facts.is_composed()
+            facts.composed = True
         words = frozenset(number - self._words for number in ids if self._words <= number < self._other)
         if self._second is not None:
             return Hits(words, frozenset(self._second.Match(facts.encoded) or ()) if 0 in ids else NONE.expressions)
