@@ -34,6 +34,9 @@ INFLATES: Final = 16
 """An encoded body counts as so many times its length, though never as more than the largest body."""
 
 
+_ENCODING: Final = "content-encoding"
+
+
 class Bound(StrEnum):
     """What there was no room for. A closed set, because it becomes a metric label."""
 
@@ -142,9 +145,11 @@ class AdmittingSession:
         verdict = self._handler.on_head(head)
         if verdict is not HeadVerdict.NEED_BODY:
             return verdict
-        announced = _announced(head)
-        # A body over the limit is refused for that, in a moment; nothing of it is kept.
-        size = self._counted(head, announced) if announced <= self._admission.limits.body_bytes else 0
+        size = _announced(head)
+        if size > self._admission.limits.body_bytes:
+            size = 0  # it is refused for that, in a moment; nothing of it is kept
+        elif _ENCODING in head.headers:
+            size = self._inflated(head, size)
         if not self._admission.begin(size):
             return self._refusal(head)
         self._size = size
@@ -152,14 +157,14 @@ class AdmittingSession:
 
     def on_request(self, head: Head, body: bytes) -> Reply | Forward | Coroutine[Any, Any, Reply | Forward]:
         """See `Handler.on_request`."""
-        size = self._counted(head, len(body))
+        size = len(body) if _ENCODING not in head.headers else self._inflated(head, len(body))
         if self._size is not None and size != self._size:
             if not self._admission.resize(self._size, size):
                 self._settled()
                 return self._refusal(head)
             self._size = size
         verdict = self._handler.on_request(head, body)
-        if isinstance(verdict, Reply | Forward):
+        if isinstance(verdict, (Forward, Reply)):
             self._settled()
             return verdict
         return self._later(verdict)
@@ -183,13 +188,13 @@ class AdmittingSession:
     def _refusal(self, head: Head) -> Reply:
         return overloaded_reply(classify(head).format, self._admission.limits.retry_after_s)
 
-    def _counted(self, head: Head, size: int) -> int:
-        if head.headers.get("content-encoding", "identity") == "identity":
+    def _inflated(self, head: Head, size: int) -> int:
+        if head.headers[_ENCODING] == "identity":
             return size
         return max(size, min(self._admission.limits.body_bytes, INFLATES * size))
 
 
 def _announced(head: Head) -> int:
     """The body's length as the headers give it; 0 where they do not: it then counts from when it is there."""
-    written = head.headers.get("content-length", "")
-    return int(written) if written.isascii() and written.isdigit() and len(written) < 16 else 0
+    written = head.headers.get("content-length")
+    return int(written) if written and len(written) < 16 and written.isascii() and written.isdigit() else 0
