@@ -8,11 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
+from typing import Final
 
 import msgspec
 
 from router.config.actions import Recording
+from router.config.measures import Price
 from router.observe.replay import Ending
+from router.wire.usage import Usage, usage_in
+
+TAIL_BYTES: Final = 2048
+"""How much of an answer's end is looked at for the tokens that it took; it is not kept."""
 
 
 class State(StrEnum):
@@ -34,7 +40,10 @@ class Reason(StrEnum):
 
 
 class Ended(msgspec.Struct, frozen=True):
-    """One request that is answered, or never will be. Times are seconds; `first_byte` is None without an answer."""
+    """One request that is answered, or never will be. Times are seconds; `first_byte` is None without an answer.
+
+    `body` is what was captured of the answer's beginning, `tail` its last bytes, for what it says of tokens.
+    """
 
     id: str
     at: float
@@ -45,10 +54,13 @@ class Ended(msgspec.Struct, frozen=True):
     reason: Reason | None
     body: bytes | None
     truncated: bool
+    tail: bytes = b""
+    price: Price | None = None
 
 
 def ending(ended: Ended) -> Ending:
     """What the record says from now on."""
+    usage = usage_in(ended.body, ended.tail) if ended.body is not None else Usage()
     summary = {
         "lifecycle_state": ended.state.value,
         "terminal_reason": None if ended.reason is None else ended.reason.value,
@@ -58,8 +70,20 @@ def ending(ended: Ended) -> Ending:
         "duration_ms": round(ended.seconds * 1000, 3),
         "response_captured": ended.body is not None,
         "response_truncated": ended.truncated,
+        "prompt_tokens": usage.prompt,
+        "completion_tokens": usage.completion,
+        **_cost(usage, ended.price),
     }
     return Ending(ended.id, summary, ended.body)
+
+
+def _cost(usage: Usage, price: Price | None) -> dict[str, float | str | None]:
+    """What the answer cost, where both its tokens and their prices are known."""
+    read, written = (price.prompt, price.completion) if price is not None else (None, None)
+    if price is None or read is None or written is None or usage.prompt is None or usage.completion is None:
+        return {"actual_cost": None, "currency": None}
+    cost = (usage.prompt * read + usage.completion * written) / 1_000_000
+    return {"actual_cost": round(cost, 9), "currency": price.currency}
 
 
 class EndingWatch:
@@ -75,9 +99,11 @@ class EndingWatch:
         "_id",
         "_kept",
         "_pieces",
+        "_price",
         "_put",
         "_room",
         "_status",
+        "_tail",
         "_truncated",
         "_whole",
     )
@@ -89,13 +115,16 @@ class EndingWatch:
         recording: Recording,
         put: Callable[[Ended], object],
         clock: Callable[[], float],
+        price: Price | None = None,
     ) -> None:
         self._id = id
         self._at = at
         self._put = put
         self._clock = clock
         self._room = recording.max_body_bytes if recording.response_body else 0
+        self._price = price
         self._kept = False
+        self._tail = b""
         self._pieces: list[bytes] = []
         self._truncated = False
         self._whole: bool | None = None  # None: nobody looks at the body
@@ -117,6 +146,7 @@ class EndingWatch:
         """Keep what there is room for."""
         self._whole = last
         if self._kept and piece:
+            self._tail = (self._tail + piece[-TAIL_BYTES:])[-TAIL_BYTES:]
             kept = piece[: self._room]
             self._room -= len(kept)
             self._truncated = self._truncated or len(kept) < len(piece)
@@ -130,7 +160,10 @@ class EndingWatch:
         body = b"".join(self._pieces) if self._kept else None
         first = None if self._first is None else max(self._first - self._at, 0.0)
         seconds = max(now - self._at, 0.0)
-        self._put(Ended(self._id, now, seconds, self._status, first, state, reason, body, self._truncated))
+        ended = Ended(
+            self._id, now, seconds, self._status, first, state, reason, body, self._truncated, self._tail, self._price
+        )
+        self._put(ended)
 
     def _end(self, *, left: bool) -> tuple[State, Reason | None]:
         if self._status is not None and self._status >= 400:

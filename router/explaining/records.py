@@ -97,7 +97,8 @@ class Recorder:
         told = {"replay_id": sketch.id}
         if sketch.state is not State.IN_PROGRESS:
             return told
-        return Seen(told, EndingWatch(sketch.id, sketch.at, recording, self._writer.put, self._clock))
+        price = notes.target.model.price if isinstance(notes.target, Target) else None
+        return Seen(told, EndingWatch(sketch.id, sketch.at, recording, self._writer.put, self._clock, price))
 
     def _recording(self, plan: Plan, notes: Notes) -> Recording:
         """What is recorded of this request: as its decision says, and no text where that keeps nothing of the turn."""

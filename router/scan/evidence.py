@@ -84,11 +84,20 @@ def valid(kind: QuestionType, answer: Answer) -> Found | None:
 
 
 def matches(answer: Found, labels: frozenset[str] | None, predicate: Predicate | None) -> bool:
-    """Whether an answer is a match: a probability that meets the predicate, or one of the labels (any, if None)."""
+    """Whether an answer is a match: a probability that meets the predicate, or one of the labels (any, if None).
+
+    Of a label with a predicate the probability must meet it too.
+    """
     if isinstance(answer, NoulAnswer):
         return predicate is not None and predicate.holds(answer.probability)
-    found = answer.selected if isinstance(answer, SetAnswer) else {span.label for span in answer.spans}
-    return bool(found) if labels is None else not labels.isdisjoint(found)
+    if isinstance(answer, SetAnswer):
+        found = [(label, answer.probabilities.get(label, 0.0)) for label in answer.selected]
+    else:
+        found = [(span.label, span.probability) for span in answer.spans]
+    return any(
+        (labels is None or label in labels) and (predicate is None or predicate.holds(chance))
+        for label, chance in found
+    )
 
 
 def shortfall(answer: Found, labels: frozenset[str] | None, threshold: float) -> float:

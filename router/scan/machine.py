@@ -29,7 +29,7 @@ from router.scan.pace import Cost, DeploymentPace, Shared
 from router.scan.reading import Input, InputScan
 from router.scan.rules import Outcome
 from router.scan.runs import Runs
-from router.scan.units import Part, Slice
+from router.scan.units import Part
 from router.scan.windows import RandomBelow
 
 Refuses = Callable[[str, Mapping[str, Answer]], bool]
@@ -73,7 +73,7 @@ class Ask:
 class _Flight(NamedTuple):
     scan: InputScan
     part: Part
-    sent: Slice
+    length: int
     asked: tuple[int, ...]
     at: float
     began: float
@@ -136,7 +136,7 @@ class ScanMachine:
             if not scan.waited:
                 lane = self._lanes[scan.given.deployment]
                 lane.lane.pace.learn(size, lane.shared.change(0, now) - flight.began)
-        self._count(scan, flight.part, flight.sent, found)
+        self._count(scan, flight.part, flight.length, found)
         if self.ended is None:
             self._keep_up(scan, now)
         return self._go_on(now)
@@ -146,7 +146,7 @@ class ScanMachine:
         flight = self._landed(call, now)
         if flight is None:
             return []
-        self._count(flight.scan, flight.part, flight.sent, dict.fromkeys(flight.asked, reason))
+        self._count(flight.scan, flight.part, flight.length, dict.fromkeys(flight.asked, reason))
         return self._go_on(now)
 
     def overloaded(self, call: int) -> None:
@@ -206,8 +206,8 @@ class ScanMachine:
         found = valid(question.type, answer)
         return UnknownReason.INVALID_ANSWER if found is None else found
 
-    def _count(self, scan: InputScan, part: Part, sent: Slice, found: Mapping[int, Found | UnknownReason]) -> None:
-        decided = scan.answered(part, sent, found)
+    def _count(self, scan: InputScan, part: Part, length: int, found: Mapping[int, Found | UnknownReason]) -> None:
+        decided = scan.answered(part, length, found)
         for question, rule in decided:
             self._matched.append((rule.key, scan, scan.questions.index(question)))
         self._check(rule.key for _, rule in decided)
@@ -241,26 +241,26 @@ class ScanMachine:
                 kind, _, at = min(offers)
                 scan = lane.scans[at]
                 part = scan.take(kind)
-                sent = part.written(scan.text, scan.twins)
+                text = part.written(scan.text, scan.twins)
                 asked = scan.asked(part)
-                if not sent.text or sent.text.isspace():
+                if not text or text.isspace():
                     empty = {number: NOTHING[scan.questions[number].question.type] for number in asked}
-                    self._count(scan, part, sent, empty)
+                    self._count(scan, part, len(text), empty)
                     continue
-                return self._sent(lane, scan, part, sent, asked, now)
+                return self._sent(lane, scan, part, text, asked, now)
         return None
 
-    def _sent(self, lane: _Lane, scan: InputScan, part: Part, sent: Slice, asked: tuple[int, ...], now: float) -> Ask:
+    def _sent(self, lane: _Lane, scan: InputScan, part: Part, text: str, asked: tuple[int, ...], now: float) -> Ask:
         call = next(self._ids)
         lane.busy += 1
         scan.in_flight += 1
         scan.pace.begin(now)
-        self._flights[call] = _Flight(scan, part, sent, asked, now, lane.shared.change(1, now))
+        self._flights[call] = _Flight(scan, part, len(text), asked, now, lane.shared.change(1, now))
         return Ask(
             id=call,
             deployment=scan.given.deployment,
             input=scan.given.name,
-            text=sent.text,
+            text=text,
             questions=tuple(scan.questions[number].question.key for number in asked),
             alone=scan.alone and part.twin is None,
             twin=part.twin is not None,

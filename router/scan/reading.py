@@ -23,7 +23,7 @@ from router.scan.rules import Outcome, WatchedQuestion, WatchedRule
 from router.scan.runs import Runs, merged
 from router.scan.text import Text
 from router.scan.twin import Twins
-from router.scan.units import BOTH, Part, Side, Slice, Unit
+from router.scan.units import BOTH, Part, Side, Unit
 from router.scan.windows import RandomBelow, Window, cover, last_half, reread
 
 PLANNED: Final = 2
@@ -119,10 +119,10 @@ class InputScan:
         return tuple(sorted(number for number in part.unit.questions if self.questions[number].open))
 
     def answered(
-        self, part: Part, sent: Slice, answers: Mapping[int, Found | UnknownReason]
+        self, part: Part, length: int, answers: Mapping[int, Found | UnknownReason]
     ) -> list[tuple[AskedQuestion, WatchedRule]]:
-        """Count the answers of a part, or why there is none. The rules that they decide."""
-        unit = part.unit
+        """Count the answers of a part of `length` code points, or why there is none. The rules that they decide."""
+        unit, back = part.unit, part.origins(length, self.twins)
         decided: list[tuple[AskedQuestion, WatchedRule]] = []
         near: dict[int, float] = {}
         for number, found in answers.items():
@@ -132,7 +132,7 @@ class InputScan:
                 unit.unanswered.add(number)
                 continue
             unit.answered.add(number)
-            rules = question.add(found, sent.back)
+            rules = question.add(found, back)
             if rules:
                 question.read(unit.planned)
                 decided += ((question, rule) for rule in rules)

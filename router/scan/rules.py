@@ -22,10 +22,11 @@ OnUnscanned = Literal["best_effort", "match", "no_match", "unknown"]
 class WatchedRule:
     """A rule that waits for a scan.
 
-    A noul matches by `predicate`; a set or span by one of `labels`, any of the question's if None. `threshold` is where
-    near misses are measured from (None: nothing is read again for this rule): the rule's own, or the calibrated one as
-    it holds for an input of this length. With `whole`, windows are read for its question after it has matched too,
-    because something wants all that is found (masking) or its exact value.
+    A noul matches by `predicate`; a set or span by one of `labels`, any of the question's if None, whose probability
+    meets the predicate if there is one. `threshold` is where near misses are measured from (None: nothing is read again
+    for this rule): the rule's own, or the calibrated one as it holds for an input of this length. With `whole`, windows
+    are read for its question after it has matched too, because something wants all that is found (masking) or its
+    exact value.
     """
 
     key: str

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from router.scan.normalise import Normalised, normalise
+from router.scan.normalise import Normalised, is_plain, normalise
 from router.scan.text import joined, utf8_length
 from router.scan.windows import Window
 
@@ -23,6 +23,9 @@ _LONGEST_BLOCK: Final = 4096
 _SHORTEST_BLOCK: Final = 16
 _CONTEXT: Final = 128
 _BETWEEN: Final = "\n"
+_GLANCE: Final = 65_536
+_SEAM: Final = 256
+"""A glance at this much text, and a little more on both sides, may save a closer look at its blocks."""
 
 
 class Twin(NamedTuple):
@@ -69,9 +72,14 @@ class Twins:
         block = min(max(size // 16, _SHORTEST_BLOCK), _LONGEST_BLOCK)
         start = 0
         while start < len(text):
-            end = _block_end(text, start, start + block)
-            self._look(start, end)
-            start = end
+            far = start + _GLANCE
+            if is_plain(text[max(start - _SEAM, 0) : far + _SEAM]):
+                self._pass(start, min(far, len(text)))
+                start = far
+            while start < min(far, len(text)):
+                end = _block_end(text, start, start + block)
+                self._look(start, end)
+                start = end
 
     def __bool__(self) -> bool:
         return bool(self._starts)
@@ -139,8 +147,8 @@ class Twins:
         """Find what changes in a block. One that changes all over is a stretch as it is."""
         plain = normalise(self._text[start:end])
         near = [(start + first, start + last) for first, last in plain.changed]
-        if self._open and (not near or near[0][0] - start > self._context):
-            self._add(max(start, self._last), min(start + self._context, end))
+        if not near or near[0][0] - start > self._context:
+            self._pass(start, end)
         self._open = self._dense(near, start, end)
         if self._open and self._last <= start:
             self._add(max(start - self._context, self._last), start)
@@ -148,6 +156,12 @@ class Twins:
             return
         for first, last in self._grouped(near):
             self._add(max(first, self._last), last)
+
+    def _pass(self, start: int, end: int) -> None:
+        """Nothing changes at the start of this: what stood before it, if it changed to its end, needs some of it."""
+        if self._open:
+            self._add(max(start, self._last), min(start + self._context, end))
+        self._open = False
 
     def _dense(self, near: list[tuple[int, int]], start: int, end: int) -> bool:
         places = [start, *(place for stretch in near for place in stretch), end]

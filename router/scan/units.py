@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
+from router.scan.evidence import Back
 from router.scan.text import Text
 from router.scan.twin import Twin, Twins, Written
 from router.scan.windows import Window
@@ -69,28 +70,28 @@ class Part(NamedTuple):
         """Which of the two texts it is of."""
         return Side.ORIGINAL if self.twin is None else Side.TWIN
 
-    def written(self, text: Text, twins: Twins) -> Slice:
+    def written(self, text: Text, twins: Twins) -> str:
         """Its text, made now."""
         window = self.unit.window
         if self.twin is None:
-            return Slice(text.text[window.start.point : window.end.point], window, None)
-        made = twins.write(self.twin)
-        return Slice(made.text, window, made)
+            return text.text[window.start.point : window.end.point]
+        return twins.write(self.twin).text
 
+    def origins(self, length: int, twins: Twins) -> Back:
+        """The way back from its text of `length` code points to the whole input. A span that points outside is cut.
 
-class Slice(NamedTuple):
-    """A text as it is sent, with the way back to the whole input."""
+        That of a twin is made when it is first gone, because few answers hold spans.
+        """
+        offset = self.unit.window.start.point
+        written: list[Written] = []
 
-    text: str
-    window: Window
-    twin: Written | None
+        def back(start: int, end: int) -> tuple[int, int]:
+            start = min(max(start, 0), max(length - 1, 0))
+            end = min(max(end, start + 1), max(length, 1))
+            if self.twin is None:
+                return offset + start, offset + end
+            if not written:
+                written.append(twins.write(self.twin))
+            return written[0].back(start, end)
 
-    def back(self, start: int, end: int) -> tuple[int, int]:
-        """Where a span of it, in code points, is in the whole input. What points outside is cut off."""
-        length = len(self.text)
-        start = min(max(start, 0), max(length - 1, 0))
-        end = min(max(end, start + 1), max(length, 1))
-        if self.twin is not None:
-            return self.twin.back(start, end)
-        offset = self.window.start.point
-        return offset + start, offset + end
+        return back

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from router.scan.normalise.characters import characters, composed, controls
+from router.scan.normalise.characters import characters, composed, controls, may_be_controls
 from router.scan.normalise.edits import Edit, Step
-from router.scan.normalise.encoded import encoded
+from router.scan.normalise.encoded import encoded, may_be_encoded
 from router.scan.normalise.homoglyphs import homoglyphs
-from router.scan.normalise.spacing import spacing
+from router.scan.normalise.spacing import may_be_spaced, spacing
 
 
 class Normalised(NamedTuple):
@@ -29,6 +29,14 @@ class Normalised(NamedTuple):
         for step in reversed(self.steps):
             start, end = step.back(start, end)
         return start, end
+
+
+def is_plain(text: str) -> bool:
+    """Whether nothing can change in a text, told at a glance; False where it would take a closer look."""
+    if not text.isascii():
+        return False
+    data = text.encode()
+    return not (may_be_controls(data) or may_be_spaced(data) or may_be_encoded(data))
 
 
 def normalise(text: str) -> Normalised:

@@ -61,9 +61,14 @@ _PLAIN: Final = _Character(_Kind.PLAIN, "")
 _GONE: Final = _Character(_Kind.GONE, "")
 
 
+def may_be_controls(ascii_text: bytes) -> bool:
+    """Whether it is worth looking."""
+    return bool(ascii_text.translate(None, _NO_CONTROLS))
+
+
 def controls(text: str) -> list[Edit]:
     """Control characters inside a word go; elsewhere they may mean something."""
-    if not text.encode("ascii", "replace").translate(None, _NO_CONTROLS):
+    if not may_be_controls(text.encode("ascii", "replace")):
         return []
     return [Edit(match.start(), match.end(), "") for match in _CONTROLS.finditer(text)]
 

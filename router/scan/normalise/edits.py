@@ -6,8 +6,10 @@ A span of the edited text goes back to the smallest stretch of the original that
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+_CLOSE: Final = 16
 
 
 class Edit(NamedTuple):
@@ -44,9 +46,19 @@ class Step:
         self.text = "".join(pieces)
 
     @property
-    def changed(self) -> Iterable[tuple[int, int]]:
-        """The stretches of the original that are written otherwise."""
-        return ((edit.start, edit.end) for edit in self._edits)
+    def changed(self) -> list[tuple[int, int]]:
+        """The stretches of the original that are written otherwise, those close to each other as one."""
+        found: list[tuple[int, int]] = []
+        begin = finish = -_CLOSE
+        for edit in self._edits:
+            if edit.start - finish >= _CLOSE:
+                if finish >= 0:
+                    found.append((begin, finish))
+                begin = edit.start
+            finish = edit.end
+        if finish >= 0:
+            found.append((begin, finish))
+        return found
 
     def back(self, start: int, end: int) -> tuple[int, int]:
         """Where a span came from, end exclusive. An empty span comes from nothing, at the place of its start."""

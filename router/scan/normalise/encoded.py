@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import binascii
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from router.scan.normalise.edits import Edit
@@ -32,18 +32,15 @@ _DIGITS: Final = bytes(
 )
 
 
+def may_be_encoded(ascii_text: bytes) -> bool:
+    """Whether it is worth looking. All that is not ASCII stands as `?`."""
+    return any(there(ascii_text) for there, _ in _WAYS)
+
+
 def encoded(text: str) -> list[Edit]:
     """The decoded runs, in order."""
     data = text.encode("ascii", "replace")
-    found: list[Edit] = []
-    if b"A" * 16 in data.translate(_RUNS):
-        found += _runs(text)
-    if b"hh hh hh hh hh hh hh" in data.translate(_DIGITS):
-        found += _pairs(text)
-    if b"\\x" in data:
-        found += _escapes(text)
-    if data.count(b"%") >= _LEAST_PERCENT:
-        found += _percent(text)
+    found = [edit for there, decoded in _WAYS if there(data) for edit in decoded(text)]
     found.sort()
     edits: list[Edit] = []
     for edit in found:
@@ -133,3 +130,12 @@ def _readable(data: bytes) -> str | None:
     if letters < (_LEAST_LETTERS if text.isascii() else _LEAST_LETTERS // 2) or letters < _READABLE * len(text):
         return None
     return text
+
+
+_WAYS: Final[tuple[tuple[Callable[[bytes], bool], Callable[[str], Iterator[Edit]]], ...]] = (
+    (lambda data: b"A" * 16 in data.translate(_RUNS), _runs),
+    (lambda data: b"hh hh hh hh hh hh hh" in data.translate(_DIGITS), _pairs),
+    (lambda data: b"\\x" in data, _escapes),
+    (lambda data: data.count(b"%") >= _LEAST_PERCENT, _percent),
+)
+"""How each way of writing is noticed, and decoded."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final
 
 from router.scan.normalise.edits import Edit
@@ -17,6 +18,7 @@ _SPACED: Final = re.compile(
 )
 _LEAST_LETTERS: Final = 4
 _LEAST_DIGITS: Final = 9
+_CERTAIN: Final = 64
 _UNKNOWN: Final = 63
 """`?`, which stands for all that is not ASCII, may be a letter."""
 _SHAPE: Final = bytes(
@@ -24,34 +26,40 @@ _SHAPE: Final = bytes(
 )
 
 
+def may_be_spaced(ascii_text: bytes) -> bool:
+    """Whether it is worth looking. All that is not ASCII stands as `?`."""
+    shape = ascii_text.translate(_SHAPE)
+    return b" a a a" in shape or b"  a  a" in shape
+
+
 def spacing(text: str) -> list[Edit]:
     """The words without what stands between their letters."""
-    shape = text.encode("ascii", "replace").translate(_SHAPE)
-    if b" a a a" not in shape and b"  a  a" not in shape and text.isascii():
+    if text.isascii() and not may_be_spaced(text.encode()):
         return []
     edits: list[Edit] = []
     for match in _SPACED.finditer(text):
-        letters = sum(c.isalpha() for c in match[0])
-        digits = sum(c.isdigit() for c in match[0])
+        found = match[0]
+        long = len(found) > _CERTAIN
+        letters = _LEAST_LETTERS if long else sum(map(str.isalpha, found))
+        digits = 0 if long else sum(map(str.isdigit, found))
         if letters >= _LEAST_LETTERS or letters + digits >= _LEAST_DIGITS:
-            edits += _words(text, match.start(), match.end(), len(match["between"]))
+            edits += _words(text, match.start(), match.end(), match["between"])
     return edits
 
 
-def _words(text: str, start: int, end: int, between: int) -> Iterator[Edit]:
+def _words(text: str, start: int, end: int, between: str) -> Iterator[Edit]:
     """One edit a word, and one a gap between words."""
-    step = 1 + between
-    sign = text[start + 1 : start + step]
-    at = start
-    while at < end:
-        last = at
-        while text[last + 1 : last + step] == sign and last + step < end and text[last + step] not in _BETWEEN:
-            last += step
-        if last > at:
-            yield Edit(at, last + 1, text[at : last + 1 : step], step, 1)
-        gap = last + 1
-        at = gap
-        while at < end and text[at] in _BETWEEN:
-            at += 1
-        if at > gap and at < end:
-            yield Edit(gap, at, " ")
+    step = 1 + len(between)
+    before = start
+    for match in _word(between).finditer(text, start, end):
+        first, last = match.span()
+        if first > before:
+            yield Edit(before, first, " ")
+        if last - first > 1:
+            yield Edit(first, last, text[first:last:step], step, 1)
+        before = last
+
+
+@lru_cache(maxsize=256)
+def _word(between: str) -> re.Pattern[str]:
+    return re.compile(rf"[^\W_](?:{re.escape(between)}[^\W_])*")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from router.config.actions import Recording
-from router.explaining.endings import Ended, EndingWatch, Reason, State, ending
+from router.config.measures import Price
+from router.explaining.endings import TAIL_BYTES, Ended, EndingWatch, Reason, State, ending
 
 TEXT = Recording(True, True, True, 10)
 STREAM = {"content-type": "text/event-stream"}
@@ -14,10 +15,10 @@ STREAM = {"content-type": "text/event-stream"}
 class Watching:
     """A watch with a clock of its own; the request was decided at 100."""
 
-    def __init__(self, recording: Recording = TEXT) -> None:
+    def __init__(self, recording: Recording = TEXT, price: Price | None = None) -> None:
         self.now = 100.0
         self.told: list[Ended] = []
-        self.watch = EndingWatch("id1", 100.0, recording, self.told.append, lambda: self.now)
+        self.watch = EndingWatch("id1", 100.0, recording, self.told.append, lambda: self.now, price)
         self.watch.sent()
 
     def over(self, *, left: bool = False) -> Ended:
@@ -34,7 +35,7 @@ def test_an_answer_that_ends_well() -> None:
         watching.watch.body(piece, last=last)
     watching.now = 105.0
     ended = watching.over()
-    assert ended == Ended("id1", 105.0, 5.0, 200, 2.0, State.COMPLETED, None, b"abcdef", False)
+    assert ended == Ended("id1", 105.0, 5.0, 200, 2.0, State.COMPLETED, None, b"abcdef", False, b"abcdef")
     assert ending(ended).summary == {
         "lifecycle_state": "completed",
         "terminal_reason": None,
@@ -44,6 +45,10 @@ def test_an_answer_that_ends_well() -> None:
         "duration_ms": 5000.0,
         "response_captured": True,
         "response_truncated": False,
+        "prompt_tokens": None,
+        "completion_tokens": None,
+        "actual_cost": None,
+        "currency": None,
     }
     assert ending(ended).content == b"abcdef"
 
@@ -56,6 +61,25 @@ def test_only_so_much_is_kept() -> None:
     watching.watch.body(b"", last=True)
     ended = watching.over()
     assert (ended.body, ended.truncated) == (b"abcdabcdab", True)
+
+
+@pytest.mark.parametrize(
+    ("price", "cost"),
+    [(Price("EUR", 2.0, 10.0), (0.00524, "EUR")), (Price("USD", 2.0, None), (None, None)), (None, (None, None))],
+)
+def test_tokens_and_cost_are_read_at_an_answers_end(price: Price | None, cost: tuple[float | None, str | None]) -> None:
+    watching = Watching(price=price)
+    watching.watch.headers(200, STREAM)
+    watching.watch.body(b"x" * 9000, last=False)
+    for piece in (b'data: {"usage":{"prompt_to', b'kens":120,"completion_tokens":500}}\n\n'):
+        watching.watch.body(piece, last=False)
+    watching.watch.body(b"", last=True)
+    ended = watching.over()
+    assert len(ended.tail) == TAIL_BYTES
+    told = ending(ended).summary
+    assert (told["prompt_tokens"], told["completion_tokens"]) == (120, 500)
+    assert (told["actual_cost"], told["currency"]) == cost
+    assert ending(ended).content == b"x" * 10
 
 
 def test_exactly_so_much_is_whole() -> None:

@@ -7,8 +7,7 @@ import time
 
 import pytest
 
-from router.config.plan import RoutingView
-from router.config.sizes import view_for
+from router.config.sizes import RoutingView, view_for
 from router.scan.view import routing_view
 
 MARKER = re.compile(r"\n\[\.\.\. (\d+) tokens omitted \.\.\.\]\n")
