@@ -120,11 +120,16 @@ def _near(ordered: Sequence[Job], length: int, bounds: Bounds) -> Batch:
 
 
 def _grow(lengths: Sequence[int], anchor: int, bounds: Bounds) -> tuple[int, int]:
-    """The range around `anchor` that fits a batch, grown to whichever side is nearer in length."""
+    """The range around `anchor` that fits a batch, grown to whichever side is nearer in length.
+
+    A longer row makes every other one longer: it is left for another pass when that costs less.
+    """
     low, high = anchor, anchor + 1
     while high - low < bounds.batch_rows:
         shorter = lengths[low - 1] if low else None
         longer = lengths[high] if high < len(lengths) else None
+        if longer is not None and (longer - lengths[high - 1]) * (high - low) > bounds.pass_tokens:
+            longer = None
         if longer is not None and (shorter is None or longer - lengths[anchor] <= lengths[anchor] - shorter):
             grown = (low, high + 1)
         elif shorter is not None:

@@ -48,6 +48,24 @@ def test_of_rows_as_long_those_due_first_share_the_batch() -> None:
     assert {id(one) for one, _ in batch} == {id(early), id(middle)}
 
 
+@pytest.mark.parametrize(
+    ("lengths", "pass_tokens", "first"),
+    [
+        ([5, 5, 5, 7, 7, 7, 7, 8, 8, 11], 8, 9),
+        ([5, 5, 5, 7, 7, 7, 7, 8, 8, 11], 100, 10),
+        ([100, 100, 104], 8, 3),
+        ([100, 100, 105], 8, 2),
+        ([7, 7], 0, 2),
+    ],
+)
+def test_a_longer_row_waits_when_another_pass_costs_less_than_padding(
+    lengths: list[int], pass_tokens: int, first: int
+) -> None:
+    one = job(lengths)
+    batch = take([one], Bounds(pass_tokens=pass_tokens), 3000)
+    assert sorted(one.rows[index].tokens for _, index in batch) == lengths[:first]
+
+
 def test_long_work_is_not_starved_by_short_work_that_keeps_coming() -> None:
     long, now = job([500] * 6), 0.0
     served = 0
