@@ -100,7 +100,7 @@ def run(*, quick: bool, console: Console, device: str = "cpu") -> Result:
         quick=quick,
         seconds=round(time.monotonic() - began, 1),
         versions=versions(
-            "pointsman", "onnxruntime" if device == "cpu" else "onnxruntime-gpu", "tokenizers", "aiohttp"
+            "pointsman", "onnxruntime" if device == "cpu" else "onnxruntime-gpu", "tokenizers", "httptools"
         ),
         rows=rows,
         ratios=ratios(rows),

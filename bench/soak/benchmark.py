@@ -48,7 +48,7 @@ def run(*, quick: bool, console: Console) -> Result:
         name="soak",
         quick=quick,
         seconds=round(time.monotonic() - began, 1),
-        versions=versions("pointsman", "onnxruntime", "aiohttp"),
+        versions=versions("pointsman", "onnxruntime", "httptools"),
         rows=[{"at_s": round(one.at_s, 2), **{name: round(one.rss_mib[name], 2) for name in NAMES}} for one in samples],
         ratios={f"{name}_rss_growth": round(growth(kept, name), 4) for name in NAMES},
         counts=dict(sorted(mischief.counts.items())),
