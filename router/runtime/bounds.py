@@ -21,9 +21,9 @@ GPU_PASS_TOKENS = 65_536
 class Bounds:
     """Sizes of queue and batches. `slack` bounds padding: how much shorter than the longest a row of a batch may be.
 
-    `batch_tokens` counts padding too; a single row may exceed it. `pass_tokens` is what another pass through the weights
-    costs, in tokens of padding: with the embedded model on one core 2 ms, and 0.24 ms a token. `window_s` is how long an
-    idle worker waits for requests that are being prepared.
+    `batch_tokens` counts padding too; a single row may exceed it. `pass_tokens` is what another pass through the
+    weights costs, in tokens of padding: with the embedded model on one core 2 ms, and 0.24 ms a token. `window_s` is
+    how long an idle worker waits for requests that are being prepared.
     """
 
     requests: int = 256
