@@ -7,7 +7,6 @@ configuration says. Sources: `System One` errors; "When the decision model is ov
 
 from __future__ import annotations
 
-import asyncio
 import re
 import time
 from collections.abc import Mapping
@@ -118,8 +117,7 @@ class SystemOneClient:
         self._in_flight += 1
         try:
             # Asking has no effect on a model, so what was not answered at all may be asked again, which the pool does.
-            async with asyncio.timeout(timeout_s):
-                response = await self._pool.exchange(request, self._max_response_bytes, MAX_ERROR_BYTES)
+            response = await self._pool.exchange(request, self._max_response_bytes, MAX_ERROR_BYTES, timeout_s)
         except TimeoutError:
             raise CallTimeout(f"no answer within {timeout_s:.3f} s") from None
         except (Broken, Unreachable) as error:

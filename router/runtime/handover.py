@@ -7,7 +7,6 @@ thread takes the work (a sleeping core takes tens of microseconds to wake, each 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -89,8 +88,10 @@ class Handover:
             self._future.cancel()
 
     def _wake(self, _: Future[Computed]) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits
+        try:
             self._loop.call_soon_threadsafe(self._settle)
+        except RuntimeError:
+            return  # the loop is closed: nobody waits
 
     def _settle(self) -> None:
         if not self._settled.done():

@@ -35,15 +35,17 @@ class Connection(asyncio.Protocol):
         self._room: asyncio.Future[None] | None = None
         self._closed = False
 
-    async def exchange(self, request: bytes, limit: int, error_limit: int) -> Response:
+    async def exchange(self, request: bytes, limit: int, error_limit: int, until: float) -> Response:
         """Send a request that is whole and wait for its response; the limits are those of `ResponseReader`.
 
-        Raises Broken. Cancelling it ends the connection: an answer that nobody waits for must not meet the next call.
+        Raises Broken, and TimeoutError when it has not come `until` then, on the loop's clock. Cancelling it ends the
+        connection: an answer that nobody waits for must not meet the next call.
         """
         if self._closed:
             raise Broken(unanswered=True)
         self._reader = ResponseReader(limit, error_limit)
         self._answer = self._loop.create_future()
+        timer = self._loop.call_at(until, _expire, self._answer)
         try:
             if len(request) <= WHOLE_BYTES:
                 self._transport.write(request)
@@ -57,6 +59,7 @@ class Connection(asyncio.Protocol):
             self.close()
             raise
         finally:
+            timer.cancel()
             self._reader = self._answer = None
 
     def close(self) -> None:
@@ -134,3 +137,8 @@ class Connection(asyncio.Protocol):
     def _useless(self) -> None:
         self.close()
         self._ended(self)
+
+
+def _expire(answer: asyncio.Future[Response]) -> None:
+    if not answer.done():
+        answer.set_exception(TimeoutError())

@@ -31,19 +31,21 @@ class Pool:
         self._sweep: asyncio.TimerHandle | None = None
         self._closed = False
 
-    async def exchange(self, request: bytes, limit: int, error_limit: int) -> Response:
-        """The response to a request, which must be one that may be sent twice.
+    async def exchange(self, request: bytes, limit: int, error_limit: int, timeout_s: float) -> Response:
+        """The response to a request, which must be one that may be sent twice. Limits are those of `ResponseReader`.
 
         A request of which not one byte was answered is sent once more, over a new connection: a kept one may have been
-        closed by the server already, a restarted one above all. Raises Unreachable, and Broken when that fails too.
+        closed by the server already, a restarted one above all. Raises Unreachable, Broken when that fails too, and
+        TimeoutError when all of it takes longer than `timeout_s`.
         """
-        connection = self._idle.pop() if self._idle else await self._connect()
+        until = asyncio.get_running_loop().time() + timeout_s
+        connection = self._idle.pop() if self._idle else await self._connect(until)
         try:
-            return await self._over(connection, request, limit, error_limit)
+            return await self._over(connection, request, limit, error_limit, until)
         except Broken as failure:
             if not failure.unanswered or self._closed:
                 raise
-        return await self._over(await self._connect(), request, limit, error_limit)
+        return await self._over(await self._connect(until), request, limit, error_limit, until)
 
     def close(self) -> None:
         """End every connection for good, those in use too."""
@@ -61,10 +63,12 @@ class Pool:
             self._sweep.cancel()
             self._sweep = None
 
-    async def _over(self, connection: Connection, request: bytes, limit: int, error_limit: int) -> Response:
+    async def _over(
+        self, connection: Connection, request: bytes, limit: int, error_limit: int, until: float
+    ) -> Response:
         self._busy.add(connection)
         try:
-            response = await connection.exchange(request, limit, error_limit)
+            response = await connection.exchange(request, limit, error_limit, until)
         finally:
             self._busy.discard(connection)
         if not connection.closed:
@@ -75,17 +79,23 @@ class Pool:
                 self._sweep = loop.call_later(KEEP_S, self._clear)
         return response
 
-    async def _connect(self) -> Connection:
-        loop, endpoint = asyncio.get_running_loop(), self._endpoint
+    async def _connect(self, until: float) -> Connection:
         try:
-            if endpoint.socket is not None:
-                _, connection = await loop.create_unix_connection(self._connection, endpoint.socket)
-            else:
-                _, connection = await loop.create_connection(
-                    self._connection, endpoint.host, endpoint.port, ssl=endpoint.tls
-                )
+            async with asyncio.timeout_at(until) as waiting:
+                return await self._open()
+        except TimeoutError as error:
+            if waiting.expired():
+                raise
+            raise Unreachable(type(error).__name__) from None
         except (OSError, UnicodeError) as error:
             raise Unreachable(type(error).__name__) from None
+
+    async def _open(self) -> Connection:
+        loop, at = asyncio.get_running_loop(), self._endpoint
+        if at.socket is not None:
+            _, connection = await loop.create_unix_connection(self._connection, at.socket)
+        else:
+            _, connection = await loop.create_connection(self._connection, at.host, at.port, ssl=at.tls)
         return connection
 
     def _connection(self) -> Connection:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -77,8 +78,8 @@ async def pool(server: Server) -> AsyncIterator[Pool]:
     pool.close()
 
 
-async def ask(pool: Pool, request: bytes = REQUEST, limit: int = 100) -> bytes | None:
-    return (await pool.exchange(request, limit, limit)).body
+async def ask(pool: Pool, request: bytes = REQUEST, limit: int = 100, timeout_s: float = 20) -> bytes | None:
+    return (await pool.exchange(request, limit, limit, timeout_s)).body
 
 
 async def test_one_connection_serves_calls_in_turn(server: Server, pool: Pool) -> None:
@@ -159,6 +160,35 @@ async def test_a_call_that_is_given_up_takes_its_connection_along(server: Server
         await call
     held.set()
     assert await ask(pool) == b"ok"
+
+
+async def test_an_answer_that_does_not_come_in_time_takes_its_connection_along(server: Server, pool: Pool) -> None:
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    async def full(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await server.ended.wait()
+
+    server.script.extend([silent, full])
+    with pytest.raises(TimeoutError):
+        await ask(pool, timeout_s=0.01)
+    await server.ended.wait()
+    server.ended.clear()
+    with pytest.raises(TimeoutError):
+        await ask(pool, REQUEST + b"x" * 20_000_000, timeout_s=0.01)
+    server.ended.set()
+    assert await ask(pool) == b"ok"
+    assert len(server.connections) == 3
+
+
+async def test_a_connection_that_is_not_made_in_time_is_given_up(server: Server) -> None:
+    deaf = socket.socket()  # nobody accepts, so TLS is never begun
+    deaf.bind(("127.0.0.1", 0))
+    deaf.listen()
+    with pytest.raises(TimeoutError):
+        await ask(Pool(read_endpoint(f"https://127.0.0.1:{deaf.getsockname()[1]}")), timeout_s=0.01)
+    deaf.close()
 
 
 async def test_a_large_request_is_sent_whole(server: Server, pool: Pool) -> None:
