@@ -77,6 +77,8 @@ class Generation:
         self.public_models = tuple(plan.entrypoints) + tuple(
             name for name in plan.models if name not in plan.entrypoints
         )
+        self.offers = plan.offers
+        """What clients may name; None where they may name any model."""
         self.api_roots = tuple({normalise_path(root).rstrip("/") for root in api_roots(plan)})
         """See `classify`."""
         self.noting = any(

@@ -153,7 +153,7 @@ class Pipeline:
         if surface.kind is Kind.LLM:
             return self._on_llm_head(head, surface)
         if surface.kind is Kind.LIST_MODELS:
-            return models_reply(generation.public_models)
+            return models_reply(_listed(generation, head))
         if surface.kind is Kind.UNKNOWN:
             return self._error(surface.format, ErrorCode.UNKNOWN_PATH)
         return HeadVerdict.PASS_THROUGH
@@ -261,7 +261,7 @@ class Pipeline:
     def _known(self, incoming: Incoming, plain: bytes, request: LlmRequest) -> Settled | None:
         """What a request comes to without a model or anything else to wait for; None where there is."""
         generation, wanted = incoming.generation, incoming.format.api
-        recipe = _recipe(generation, request)
+        recipe = _recipe(incoming, request)
         if recipe is None:
             return target_by_name(generation.plan, request.model, wanted)
         policy = generation.policies[recipe]
@@ -277,7 +277,7 @@ class Pipeline:
     async def _settle(self, incoming: Incoming, request: LlmRequest) -> Settled:
         """Resolve the requested model: an entrypoint's recipe decides, any other name stands for itself."""
         generation, wanted = incoming.generation, incoming.format.api
-        recipe = _recipe(generation, request)
+        recipe = _recipe(incoming, request)
         if incoming.notes is not None:
             incoming.notes.recipe = recipe
         if recipe is None:
@@ -345,9 +345,20 @@ class Pipeline:
         return error_reply(wire_format, code, headers=headers)
 
 
-def _recipe(generation: Generation, request: LlmRequest) -> str | None:
-    """The recipe that the requested model stands for."""
-    plan = generation.plan
+def _listed(generation: Generation, head: Head) -> Sequence[str]:
+    """The models that a client may name, entrypoints first."""
+    offer = None if generation.offers is None else generation.offers.of(head.headers)
+    names = generation.public_models
+    return names if offer is None else [name for name in names if offer.takes(name)]
+
+
+def _recipe(incoming: Incoming, request: LlmRequest) -> str | None:
+    """The recipe that the requested model stands for. Raises Refused for one that the client may not name."""
+    plan, offers = incoming.generation.plan, incoming.generation.offers
+    if offers is not None:
+        offer = offers.of(incoming.head.headers)
+        if offer is not None and not offer.takes(request.model):
+            raise Refused(ErrorCode.MODEL_NOT_ALLOWED if request.model else ErrorCode.MODEL_REQUIRED)
     return plan.entrypoints.get(request.model) if request.model else plan.default_entrypoint
 
 

@@ -16,6 +16,7 @@ from router.config.actions import NOTHING, Actions
 from router.config.candidates import ModelRef
 from router.config.heuristics import HeuristicRule
 from router.config.measures import MeasureRule, Price
+from router.config.offers import Offer, Offers
 from router.config.overload import DEFAULT_OVERLOAD, NO_BOUNDS, AdmissionSettings, OverloadSettings
 from router.config.services import AccessToken, ReplaySettings, TracingSettings
 from router.questions import Answer, Capabilities, Predicate, Question
@@ -334,7 +335,7 @@ class Listener:
     """Where Envoy takes clients' requests. `idle_timeout_s` ends connections and streams on which nothing moves.
 
     `trusted_peers` are the networks (CIDR) whose word is taken for who asks. `debug` lets callers ask how they were
-    decided.
+    decided. `offer` is what clients may name; None: any model.
     """
 
     name: str
@@ -344,6 +345,12 @@ class Listener:
     refuse_unknown_paths: bool
     trusted_peers: tuple[str, ...] = ()
     debug: bool = False
+    offer: Offer | None = None
+
+    @property
+    def socket(self) -> str:
+        """What stays the same of a listener over reloads, whatever it is called."""
+        return f"{self.address}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -394,3 +401,10 @@ class Plan:
     ask: Literal["all", "needed"] = "all"
     overload: OverloadSettings = DEFAULT_OVERLOAD
     admission: AdmissionSettings = NO_BOUNDS
+
+    @property
+    def offers(self) -> Offers | None:
+        """What the clients of each listener may name; None where all of them may name any model."""
+        if all(listener.offer is None for listener in self.listeners):
+            return None
+        return Offers({listener.socket: listener.offer for listener in self.listeners})

@@ -7,6 +7,7 @@ not asked.
 from __future__ import annotations
 
 from router.config.candidates import SESSION_HEADERS
+from router.config.offers import LISTENER_HEADER
 from router.config.plan import Plan
 from router.config.services import REQUEST_ID, TRACE_HEADERS
 
@@ -14,6 +15,8 @@ from router.config.services import REQUEST_ID, TRACE_HEADERS
 def read_headers(plan: Plan) -> tuple[str, ...]:
     """Their names in lower case, sorted."""
     names: set[str] = set()
+    if plan.offers is not None and plan.offers.differ:
+        names.add(LISTENER_HEADER)
     for recipe in plan.recipes.values():
         for decision in recipe.decisions:
             if decision.selector.kind != "static" and decision.selector.sticky:

@@ -98,6 +98,7 @@ class Redecider:
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
+        self._offers = plan.offers
         self._recipes: dict[str, tuple[CompiledRecipe, Outlook, Mapping[str, str]]] = {}
 
     def difference(self, records: Iterable[Mapping[str, Any]]) -> Difference:
@@ -135,6 +136,9 @@ class Redecider:
         """
         plan, model = self._plan, record["original_model"]
         wanted = Format(record["format"]).api
+        offered = True if self._offers is None else self._offers.agreed(model)
+        if not offered:
+            return _not_offered(model, offered)
         recipe = plan.entrypoints.get(model) if model else plan.default_entrypoint
         if recipe is None:
             return self._named(model, wanted == plan.models[model].api_format if model in plan.models else False)
@@ -165,6 +169,12 @@ class Redecider:
             compiled = prepare(recipe)
             found = self._recipes[recipe.name] = (compiled, Outlook(compiled), rule_ids(self._plan, recipe))
         return found
+
+
+def _not_offered(model: str | None, offered: bool | None) -> tuple[Route | None, list[str], Sequence[str]]:
+    if offered is None:  # a record does not say by which listener its request came
+        return None, ["listeners[].models"], ()
+    return Route(error=(ErrorCode.MODEL_NOT_ALLOWED if model else ErrorCode.MODEL_REQUIRED).value), [], ()
 
 
 def _readings(

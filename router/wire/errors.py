@@ -35,6 +35,7 @@ class ErrorCode(StrEnum):
     INVALID_ENCODING = "invalid_encoding"
     MODEL_REQUIRED = "model_required"
     MODEL_NOT_FOUND = "model_not_found"
+    MODEL_NOT_ALLOWED = "model_not_allowed"
     NO_ROUTE = "no_route"
     UNKNOWN_PATH = "unknown_path"
     METHOD_NOT_ALLOWED = "method_not_allowed"
@@ -120,6 +121,9 @@ _ANSWERS: Final[Mapping[ErrorCode, _Answer]] = {
     ),
     ErrorCode.MODEL_NOT_FOUND: _Answer(
         400, _INVALID, _INVALID, "The requested model is not served here. GET /v1/models lists those that are."
+    ),
+    ErrorCode.MODEL_NOT_ALLOWED: _Answer(
+        403, _INVALID, "permission_error", "This model may not be asked for here. GET /v1/models lists those that may."
     ),
     ErrorCode.NO_ROUTE: _Answer(
         400, _INVALID, _INVALID, "No route is configured for this request. Ask the operator to add a default route."

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from router.config.compiler.candidates import Candidates
 from router.config.compiler.catalogue import Catalogue
 from router.config.compiler.context import Absent, Context, Describe, Names
+from router.config.compiler.offers import compile_offers, warn_of_ways_round
 from router.config.compiler.overload import compile_admission, compile_overload
 from router.config.compiler.providers import compile_default, compile_entrypoints, compile_listeners, compile_models
 from router.config.compiler.recipes import Recipes
@@ -54,6 +55,8 @@ def compile_plan(
     for recipe in root.recipes:
         recipes.declare(context, recipe.at("name"), recipe.name, compiler.compile(recipe))
     entrypoints, default_entrypoint = compile_entrypoints(context, root.entrypoints, recipes, models)
+    listeners = compile_offers(context, root.listeners, listeners, entrypoints, default_entrypoint, models)
+    warn_of_ways_round(context, root.listeners, recipes.known, entrypoints)
     used = {question.deployment for recipe in recipes.known.values() for question in recipe.asked}
     _warn_unused(context, root, catalogue, used, set(entrypoints.values()))
     return Plan(

@@ -47,7 +47,11 @@ class Listener(Model):
         "pass", description="What to do with paths outside the LLM APIs: let them through untouched, or refuse them."
     )
     api_keys: NotYet = None
-    models: NotYet = None
+    models: list[Name] | None = Field(
+        None,
+        min_length=1,
+        description="Names that clients may ask for: of entrypoints and provider models; all of them if absent.",
+    )
     apis: NotYet = None
     identity: Identity | None = Field(None, description="Who may say who asks; nobody if absent.")
     tls: NotYet = None

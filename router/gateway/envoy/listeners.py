@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from router.config.offers import LISTENER_HEADER
 from router.config.plan import Listener
 from router.config.services import DEBUG_HEADER
 from router.gateway.envoy import proto as pb
@@ -44,17 +45,20 @@ def listener_resource(
     *,
     streamed: bool,
     access_log: bool,
-    read: Iterable[str] = (),
+    read: Sequence[str] = (),
     answers: bool = False,
 ) -> pb.listener.Listener:
     """One listener with its connection manager. `routes` is the table itself or where it is found.
 
-    `read` names headers of clients that the router reads; with `answers` it reads those of answers, too. Trusted peers
-    come in by a filter chain of their own, the only one that lets identity headers through.
+    `read` names headers of clients that the router reads, and Envoy's own that says by which listener a request came;
+    with `answers` it reads those of answers, too. Trusted peers come in by a filter chain of their own, the only one
+    that lets identity headers through.
     """
 
+    told = LISTENER_HEADER in read
+
     def chain(read: Iterable[str], *, trusted: bool) -> pb.listener.FilterChain:
-        manager = _manager(listener, limits, access_log=access_log, trusted=trusted)
+        manager = _manager(listener, limits, access_log=access_log, trusted=trusted, told=told)
         return _chain(manager, routes, ext_proc_filter(limits, streamed=streamed, read=read, answers=answers))
 
     if listener.debug:
@@ -102,7 +106,9 @@ def _chain(
     )
 
 
-def _manager(listener: Listener, limits: Limits, *, access_log: bool, trusted: bool) -> pb.hcm.HttpConnectionManager:
+def _manager(
+    listener: Listener, limits: Limits, *, access_log: bool, trusted: bool, told: bool
+) -> pb.hcm.HttpConnectionManager:
     slashes = pb.hcm.HttpConnectionManagerPathWithEscapedSlashesAction
     return pb.hcm.HttpConnectionManager(
         stat_prefix=listener.name,
@@ -111,7 +117,13 @@ def _manager(listener: Listener, limits: Limits, *, access_log: bool, trusted: b
         normalize_path=True,
         merge_slashes=True,
         path_with_escaped_slashes_action=slashes.UNESCAPE_AND_FORWARD,
-        early_header_mutation_extensions=[_strip(forged(trusted=trusted, debug=listener.debug), debug=listener.debug)],
+        early_header_mutation_extensions=[
+            _strip(
+                forged(trusted=trusted, debug=listener.debug, told=told),
+                debug=listener.debug,
+                name=listener.socket if told else None,
+            )
+        ],
         use_remote_address=True,
         # Nobody is "internal": else a client in a private network could set timeouts and retries by x-envoy headers.
         # Envoy takes an empty list for its default, the private networks, so an address stands here that no client has.
@@ -134,15 +146,19 @@ def _nobody() -> pb.core.CidrRange:
     return pb.core.CidrRange(address_prefix="0.0.0.0", prefix_len=32)  # noqa: S104 - a source that cannot be
 
 
-def _strip(pattern: str, *, debug: bool) -> pb.core.TypedExtensionConfig:
+def _strip(pattern: str, *, debug: bool, name: str | None) -> pb.core.TypedExtensionConfig:
     """Remove what only the router may say, before routes are chosen and before the router is asked.
 
-    With `debug`, a client's wish to be told how it was decided is copied to a name that only this writes.
+    With `debug`, a client's wish to be told how it was decided is copied to a name that only this writes. `name` tells
+    the router by which listener the request came.
     """
     mutations = [pb.remove_matching(pattern)]
     if debug:
         wish = pb.append_header(DEBUG_HEADER, "%REQ(x-vsr-debug)%")
         mutations = [pb.remove_matching("pointsman[-_]debug"), pb.mutation.HeaderMutation(append=wish), *mutations]
+    if name is not None:
+        said = pb.append_header(LISTENER_HEADER, name)
+        mutations = [pb.remove_matching("pointsman[-_]listener"), pb.mutation.HeaderMutation(append=said), *mutations]
     return pb.core.TypedExtensionConfig(
         name="envoy.http.early_header_mutation.header_mutation",
         typed_config=pb.pack(pb.early_mutation.HeaderMutation(mutations=mutations)),

@@ -19,18 +19,20 @@ PLAN_HEADER: Final = "x-vsr-plan"
 ROUTER_HEADERS: Final = r"x[-_]vsr[-_].*|x[-_]selected[-_]model"
 _IDENTITY: Final = r"|x[-_]authz[-_]user[-_](?:id|groups)"
 _DEBUG: Final = r"|pointsman[-_]debug"
-OWNED_HEADERS: Final = ROUTER_HEADERS + _IDENTITY + _DEBUG
+_LISTENER: Final = r"|pointsman[-_]listener"
+OWNED_HEADERS: Final = ROUTER_HEADERS + _IDENTITY + _DEBUG + _LISTENER
 
 # Who asks, as a listener's trusted peers say. An underscore twin would be another header to the router: it reads none.
 IDENTITY_HEADERS: Final = ("x-authz-user-id", "x-authz-user-groups")
 
 
-def forged(*, trusted: bool, debug: bool) -> str:
+def forged(*, trusted: bool, debug: bool, told: bool = False) -> str:
     """What to remove of a client's headers: all that only the router may say, and who asks unless the peer is trusted.
 
-    With `debug`, its wish to be told has just been copied, and stays.
+    With `debug`, its wish to be told has just been copied, and stays; with `told`, so does the listener's word.
     """
-    return ROUTER_HEADERS + ("" if trusted else _IDENTITY) + ("" if debug else _DEBUG)
+    kept = (trusted, _IDENTITY), (debug, _DEBUG), (told, _LISTENER)
+    return ROUTER_HEADERS + "".join(pattern for keep, pattern in kept if not keep)
 
 
 # Where a client may have put its own key, per provider dialect.

@@ -21,7 +21,7 @@ SHAPES = {
         '3:5: listeners[0]: missing key "port"', '5:5: listeners[0].prt: unknown key "prt"; did you mean "port"?']),
     "unknown key without a near one": (("address: 127.0.0.1\n", "address: 127.0.0.1\n    zzz: 1\n"), [
         '5:5: listeners[0].zzz: unknown key "zzz"; '
-        'known here: name, address, port, timeout, unknown_paths, identity, debug']),
+        'known here: name, address, port, timeout, unknown_paths, models, identity, debug']),
     "wrong type": (("port: 8801", "port: '8801'"), [
         '5:11: listeners[0].port: must be a whole number, not "8801"; write the number without quotes']),
     "not a boolean": (("default: true", "default: yes"), [

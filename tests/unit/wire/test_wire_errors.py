@@ -25,6 +25,7 @@ CLIENT_FAULTS = {
     ErrorCode.INVALID_ENCODING: 400,
     ErrorCode.MODEL_REQUIRED: 400,
     ErrorCode.MODEL_NOT_FOUND: 400,
+    ErrorCode.MODEL_NOT_ALLOWED: 403,
     ErrorCode.NO_ROUTE: 400,
     ErrorCode.UNKNOWN_PATH: 404,
     ErrorCode.METHOD_NOT_ALLOWED: 405,
@@ -41,6 +42,7 @@ OURS = {
 }
 MESSAGES_TYPES = {
     400: "invalid_request_error",
+    403: "permission_error",
     404: "not_found_error",
     405: "invalid_request_error",
     413: "request_too_large",

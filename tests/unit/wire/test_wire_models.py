@@ -68,6 +68,7 @@ CALLS: dict[Format, Callable[[openai.OpenAI], object]] = {
     ("code", "error"),
     [
         (ErrorCode.MODEL_NOT_FOUND, openai.BadRequestError),
+        (ErrorCode.MODEL_NOT_ALLOWED, openai.PermissionDeniedError),
         (ErrorCode.UNKNOWN_PATH, openai.NotFoundError),
         (ErrorCode.OVERLOADED, openai.RateLimitError),
         (ErrorCode.DECISION_UNRESOLVED, openai.InternalServerError),
@@ -83,7 +84,12 @@ def test_the_openai_sdk_reads_errors(format: Format, code: ErrorCode, error: typ
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize(
     ("code", "status"),
-    [(ErrorCode.MODEL_NOT_FOUND, 400), (ErrorCode.UNKNOWN_PATH, 404), (ErrorCode.OVERLOADED, 529)],
+    [
+        (ErrorCode.MODEL_NOT_FOUND, 400),
+        (ErrorCode.MODEL_NOT_ALLOWED, 403),
+        (ErrorCode.UNKNOWN_PATH, 404),
+        (ErrorCode.OVERLOADED, 529),
+    ],
 )
 def test_the_anthropic_sdk_reads_errors(code: ErrorCode, status: int, stream: bool) -> None:
     with (
