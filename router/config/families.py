@@ -27,7 +27,10 @@ HEURISTIC: Final = (
 EMBEDDING: Final = "embedding"
 """The family that asks a model how alike the current turn is to texts of the configuration."""
 
-FAMILIES: Final = (SYSTEMONE, *LEARNED, EMBEDDING, *HEURISTIC)
+GUARDS: Final = ("jailbreak", "safety", "pii")
+"""Families that ask a decision model about the whole of what came in."""
+
+FAMILIES: Final = (SYSTEMONE, *LEARNED, *GUARDS, EMBEDDING, *HEURISTIC)
 
 SPELLINGS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -45,7 +48,7 @@ SPELLINGS: Final[Mapping[str, str]] = MappingProxyType(
 """Every way to write a family, as a container of rules or as the type of a condition or input."""
 
 LATER: Final = (
-    *("jailbreak", "safety", "pii", "kb", "kb_metric", "preference", "preferences"),
+    *("kb", "kb_metric", "preference", "preferences"),
     *("classifier", "classifiers", "reask"),
 )
 """Spellings of families that the dialect has and this version does not build."""

@@ -7,18 +7,20 @@ decisions read is kept: a rule that nothing reads is never asked ("Performance a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Literal
 
 from router.config.actions import NOTHING, Actions
 from router.config.candidates import ModelRef
+from router.config.guards import GuardRule
 from router.config.heuristics import HeuristicRule
 from router.config.measures import MeasureRule, Price
 from router.config.offers import Offer, Offers
 from router.config.overload import DEFAULT_OVERLOAD, NO_BOUNDS, AdmissionSettings, OverloadSettings
 from router.config.services import AccessToken, ReplaySettings, TracingSettings
+from router.config.sizes import DEFAULT_SCAN, RoutingView, ScanWindow, WrittenSizes
 from router.questions import Answer, Capabilities, Predicate, Question
 
 OnError = Literal["match", "no_match"]
@@ -46,6 +48,10 @@ class StateKind(StrEnum):
     """The current user turn with the answer before it; nothing when no answer precedes."""
     RELATION = "relation"
     """Up to two earlier user turns and the current one; nothing when no user turn precedes."""
+    FRESH = "fresh"
+    """What guards read: all that came since the assistant last spoke."""
+    HISTORY = "history"
+    """What guards with `include_history` read: all that users and tools said in the conversation."""
 
 
 class Operator(StrEnum):
@@ -54,14 +60,6 @@ class Operator(StrEnum):
     AND = "AND"
     OR = "OR"
     NOT = "NOT"
-
-
-@dataclass(frozen=True, slots=True)
-class RoutingView:
-    """Bounds of the text a routing question reads: bytes in all, and the head's share of them (0..1)."""
-
-    max_bytes: int
-    head_share: float
 
 
 class Dialect(StrEnum):
@@ -90,10 +88,11 @@ class Deployment:
 
     Exactly one of `artifact` (started and watched by the router) and `endpoint` (`http://h:p`, `unix:///path`, or the
     full URL of a remote API; never started by us) is set. `replicas` are further endpoints of the same model, `key`
-    where their key is. `revision` is the commit of an artifact of a hub, and `shared_context` keeps the
-    tokens of states across its calls. `timeout_ms` bounds one attempt of a call to an attached or remote model; None
-    when not written. `max_calls` bounds the calls in flight. `capabilities` is None while nobody has told what the
-    model can do.
+    where their key is. `revision` is the commit of an artifact of a hub, and `shared_context` keeps the tokens of
+    states across its calls. `view` bounds what routing questions read, `scan` says how guards read all of it; `sizes`
+    is what both come from (None: they stay as they are). `timeout_ms` bounds one attempt of a call to an attached or
+    remote model; None when not written. `max_calls` bounds the calls in flight. `capabilities` is None while nobody has
+    told what the model can do.
     """
 
     name: str
@@ -110,11 +109,20 @@ class Deployment:
     max_calls: int = 512
     revision: str | None = None
     shared_context: bool = False
+    scan: ScanWindow = DEFAULT_SCAN
+    sizes: WrittenSizes | None = None
 
     @property
     def endpoints(self) -> tuple[str, ...]:
         """Every endpoint of the model; none for one that the router starts."""
         return () if self.endpoint is None else (self.endpoint, *self.replicas)
+
+    def described(self, capabilities: Capabilities) -> Deployment:
+        """The same once its model has said what it can do: what it reads is cut to its length."""
+        if self.sizes is None:
+            return replace(self, capabilities=capabilities)
+        length = capabilities.readable_tokens
+        return replace(self, capabilities=capabilities, view=self.sizes.view(length), scan=self.sizes.scan(length))
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +168,15 @@ class Node:
 
 
 Rule = Leaf | Node
+
+
+def leaves_of(rule: Rule) -> Iterator[Leaf]:
+    """All conditions of a rule, in order."""
+    if isinstance(rule, Leaf):
+        yield rule
+    else:
+        for child in rule.children:
+            yield from leaves_of(child)
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +287,7 @@ class Partition:
 class Recipe:
     """One isolated policy.
 
-    `questions` and `heuristics` hold exactly the rules that decisions or projections read, in document order.
+    `questions`, `heuristics` and `guards` hold exactly the rules that decisions or projections read, in document order.
     `scores` and `mappings` are in an order in which every input is computed before it is read.
     """
 
@@ -282,11 +299,17 @@ class Recipe:
     decisions: tuple[Decision, ...]
     heuristics: tuple[HeuristicRule, ...] = ()
     partitions: tuple[Partition, ...] = ()
+    guards: tuple[GuardRule, ...] = ()
 
     @property
-    def rules(self) -> tuple[QuestionRule | HeuristicRule, ...]:
+    def rules(self) -> tuple[QuestionRule | HeuristicRule | GuardRule, ...]:
         """All signal rules."""
-        return (*self.questions, *self.heuristics)
+        return (*self.questions, *self.heuristics, *self.guards)
+
+    @property
+    def deployments(self) -> frozenset[str]:
+        """The decision models that may be asked."""
+        return frozenset([*(rule.deployment for rule in self.asked), *(rule.deployment for rule in self.guards)])
 
     @property
     def asked(self) -> tuple[QuestionRule, ...]:

@@ -11,8 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from router.config.plan import RoutingView
-
 BYTES_PER_TOKEN: Final = 4
 """A written token is this many bytes, about what a token of prose takes."""
 
@@ -28,6 +26,14 @@ OVERLAP_TOKENS: Final = 512
 REMOTE_OVERLAP_TOKENS: Final = 256
 MAX_PARALLEL: Final = 4
 REREAD_MARGIN: Final = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class RoutingView:
+    """Bounds of the text a routing question reads: bytes in all, and the head's share of them (0..1)."""
+
+    max_bytes: int
+    head_share: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +99,49 @@ def scan_window_for(
     return ScanWindow(size, shared, max(size, largest), max_parallel, reread_margin)
 
 
+@dataclass(frozen=True, slots=True)
+class WrittenSizes:
+    """What a deployment says about sizes, in tokens, None where it says nothing; its model's length may come later.
+
+    `remote` is a model behind an API of somebody else's, which has defaults of its own.
+    """
+
+    view_tokens: int | None = None
+    head_share: float = HEAD_SHARE
+    tokens: int | None = None
+    overlap: int | None = None
+    max_tokens: int | None = None
+    max_parallel: int = MAX_PARALLEL
+    reread_margin: float = REREAD_MARGIN
+    remote: bool = False
+
+    @property
+    def window_tokens(self) -> int:
+        """The size of a window, written or not, before any model cuts it short."""
+        return self.tokens or (REMOTE_WINDOW_TOKENS if self.remote else WINDOW_TOKENS)
+
+    def view(self, readable_tokens: int | None) -> RoutingView:
+        """The routing view for a model of this length (None: not known)."""
+        return view_for(self.view_tokens, self.head_share, readable_tokens, remote=self.remote)
+
+    def scan(self, readable_tokens: int | None) -> ScanWindow:
+        """The windows for a model of this length (None: not known)."""
+        return scan_window_for(
+            self.tokens,
+            self.overlap,
+            self.max_tokens,
+            readable_tokens,
+            max_parallel=self.max_parallel,
+            reread_margin=self.reread_margin,
+            remote=self.remote,
+        )
+
+
 def _capped(tokens: int, readable_tokens: int | None) -> int:
     room = room_for_text(readable_tokens)
     size = BYTES_PER_TOKEN * tokens
     return size if room is None else min(size, room)
+
+
+DEFAULT_SCAN: Final = WrittenSizes().scan(None)
+"""How a model is read whose length nobody knows, where nothing is written."""

@@ -88,7 +88,8 @@ def _leaf_kinds(leaf: Leaf, names: Names) -> frozenset[ScoreKind | None]:
     if leaf.family == "projection":
         kinds = {ScoreKind.DISTANCE, None}
     elif leaf.predicate is None:
-        kinds = {_KINDS[names.rules[leaf.name].measure]}
+        rule = names.rules[leaf.name]
+        kinds = {_KINDS[rule.measure], None} if rule.by_policy else {_KINDS[rule.measure]}
     else:
         kinds = {None}
     if leaf.name in names.defaults:
@@ -140,7 +141,7 @@ def _match_test(name: str, label: str | None, kind: ScoreKind | None) -> Test:
             return kleene.UNKNOWN
         if not matched:
             return kleene.FALSE
-        confidence = reading.confidence if label is None else reading.labels[label]
+        confidence = reading.sureness(label)
         if confidence is None:
             return kleene.TRUE_UNSCORED
         return Verdict(Truth.TRUE, confidence, kind)

@@ -180,7 +180,7 @@ def _confidence_term(item: ScoreInput) -> _Term:
             return UNIT
         if not matched:
             return _ZERO
-        confidence = reading.confidence if key is None else reading.labels[key]
+        confidence = reading.sureness(key)
         # A matched rule that measures no confidence, a score, counts as fully sure.
         return Range(1.0, 1.0) if confidence is None else Range(confidence, confidence)
 

@@ -7,10 +7,12 @@ Source: `reference.md` 3.6.
 
 from __future__ import annotations
 
+from router.config.guards import GuardRule
 from router.config.plan import QuestionRule
 from router.deciding.engine import CompiledRecipe, Readings
 from router.deciding.possible import Outlook
 from router.questions import QuestionType
+from router.signals.guards import certain
 from router.signals.reading import Reading
 
 
@@ -36,6 +38,8 @@ def _supposing(compiled: CompiledRecipe, readings: Readings, key: str) -> Readin
     if known is not None and known.matched:
         return readings
     (rule,) = (rule for rule in compiled.recipe.rules if rule.name == key)
+    if isinstance(rule, GuardRule):
+        return {**readings, key: certain(rule)}
     if not isinstance(rule, QuestionRule):
         return {**readings, key: Reading(None, True, None, {"": 1.0})}
     kind = rule.question.type

@@ -221,6 +221,10 @@ class Card:
             return preset.threshold
         return self.thresholds.get(f"{kind.value}:*", default)
 
+    def _own(self, preset: Preset) -> float | None:
+        """The threshold that the card gives a preset, by its name or by its type."""
+        return self.thresholds.get(f"{preset.type.value}:*") if preset.threshold is None else preset.threshold
+
     @property
     def embeds(self) -> bool:
         """Whether the model gives a vector for any text, so that it can tell how alike texts are."""
@@ -237,7 +241,7 @@ class Card:
             validated_input_tokens=self.limits.validated_input_tokens,
             max_options=self.limits.max_options,
             max_labels=self.limits.max_labels,
-            preset_thresholds={preset.name: preset.threshold for preset in presets if preset.threshold is not None},
+            preset_thresholds={preset.name: level for preset in presets if (level := self._own(preset)) is not None},
             preset_parts={preset.name: preset.pair or (preset.reads,) for preset in presets},
             modalities=self.modalities,
             similarity=self.embeds,

@@ -75,7 +75,7 @@ async def connect(plan: Plan, fleet: Fleet, observer: CallObserver) -> Generatio
         if rules := composed(recipe.questions, plan.deployments):
             logger.info("composed_noul", extra={"fields": {"recipe": recipe.name, "rules": list(rules)}})
     asker = Asker(connections.lines, is_ready=connections.is_ready, observer=observer)
-    return Generation(plan, connections, asker)
+    return Generation(plan, connections, asker, fleet.desk)
 
 
 async def describe_attached(plan: Plan, connections: Connections) -> Plan:
@@ -94,7 +94,7 @@ async def describe_attached(plan: Plan, connections: Connections) -> Plan:
     known = dict(plan.deployments)
     for deployment, capabilities in zip(silent, found, strict=True):
         if capabilities is not None:
-            described = dataclasses.replace(deployment, capabilities=capabilities, dialect=Dialect.RUNTIME)
+            described = dataclasses.replace(deployment.described(capabilities), dialect=Dialect.RUNTIME)
             known[deployment.name] = described
         elif deployment.dialect is Dialect.RUNTIME:
             fields = {"deployment": deployment.name}

@@ -57,7 +57,8 @@ class Reading:
     `matched` is the rule's own result, None when it is unknown (then `reason` says why and everything else is empty).
     `confidence` is that of the match, 0..1; None when nothing matched and for a score, whose level is no probability.
     `values` holds the bare value under "" and one value per option or label; `labels` the options or labels that match
-    by the rule, each with its confidence; `label` the option that a choice chose.
+    by the rule, each with its confidence; `label` the option that a choice chose. `by_policy` marks a result that a
+    guard's policy stands for: nothing was measured, and a match counts for every label and as the value 1.
     """
 
     type: QuestionType | None
@@ -67,9 +68,12 @@ class Reading:
     labels: Mapping[str, float] = field(default_factory=lambda: _NOTHING)
     label: str | None = None
     reason: UnknownReason | None = None
+    by_policy: bool = False
 
     def value(self, label: str | None) -> float | None:
         """The bare value, or that of one option or label; None when unknown. A label that no span has is 0."""
+        if self.by_policy:
+            return float(bool(self.matched))
         found = self.values.get(label or "")
         if found is None and self.matched is not None and self.type is QuestionType.SPAN:
             return 0.0
@@ -77,12 +81,16 @@ class Reading:
 
     def matches(self, label: str | None) -> bool | None:
         """Whether the rule, or the rule for one option or label, matched; None when unknown."""
-        if label is None or self.matched is None:
+        if label is None or self.matched is None or self.by_policy:
             return self.matched
         if label in self.labels:
             return True
         # A set speaks only for the labels in its answer; a choice excludes all others, and no span means not found.
         return None if self.type is QuestionType.SET and label not in self.values else False
+
+    def sureness(self, label: str | None) -> float | None:
+        """The confidence of a match, or of the match of one option or label; None where nothing measured it."""
+        return self.confidence if label is None or self.by_policy else self.labels[label]
 
 
 def read(rule: QuestionRule, answer: Answer) -> Reading:
@@ -126,7 +134,7 @@ def highest_level(question: Question) -> float:
 
 
 def _read_noul(probability: float, predicate: Predicate) -> Reading | None:
-    yes = _bounded(probability, 1.0)
+    yes = bounded(probability, 1.0)
     if yes is None:
         return None
     matched = predicate.holds(yes)
@@ -151,7 +159,7 @@ def _read_choice(answer: ChoiceAnswer, predicate: Predicate | None, labels: froz
 
 
 def _read_score(answer: ScoreAnswer, rule: QuestionRule) -> Reading | None:
-    level = _bounded(answer.score, highest_level(rule.question))
+    level = bounded(answer.score, highest_level(rule.question))
     # The loader insists on a predicate: without one there is no saying which level would match.
     if level is None or rule.predicate is None:
         return None
@@ -171,13 +179,13 @@ def _read_set(answer: SetAnswer, predicate: Predicate | None) -> Reading | None:
 
 
 def _read_span(answer: SpanAnswer, rule: QuestionRule) -> Reading | None:
-    word = _bounded(answer.word_probability, 1.0)
+    word = bounded(answer.word_probability, 1.0)
     if word is None:
         return None
     best: dict[str, float] = {option.key: 0.0 for option in rule.question.options}
     labels: dict[str, float] = {}
     for span in answer.spans:
-        probability = _bounded(span.probability, 1.0)
+        probability = bounded(span.probability, 1.0)
         if probability is None:
             return None
         _raise_to(best, span, probability)
@@ -191,7 +199,7 @@ def _read_similarity(similarities: tuple[float, ...], rule: QuestionRule) -> Rea
     """One number of several cosines, by the rule's `aggregation`. One below 0 counts as 0: not alike at all."""
     if len(similarities) != len(rule.question.options) or rule.predicate is None:
         return None
-    alike = [_bounded(max(value, 0.0), 1.0) for value in similarities]
+    alike = [bounded(max(value, 0.0), 1.0) for value in similarities]
     known = [value for value in alike if value is not None]
     if len(known) != len(alike):
         return None
@@ -206,7 +214,8 @@ def _raise_to(best: dict[str, float], span: Span, probability: float) -> None:
         best[span.label] = probability
 
 
-def _bounded(value: float, top: float) -> float | None:
+def bounded(value: float, top: float) -> float | None:
+    """A number pulled inside 0..`top` where it misses by a rounding; None when it is no such number."""
     if 0.0 <= value <= top and value != math.inf:
         return value
     if -_SLACK <= value <= top + _SLACK and value != math.inf:

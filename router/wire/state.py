@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from router.config.plan import StateKind
+from router.wire.guarded import guard_text
 from router.wire.neutral import LlmRequest, Turn, fresh_turns
 from router.wire.text import join, own_words
 
@@ -27,7 +28,8 @@ def state_text(request: LlmRequest, kind: StateKind) -> str:
     `conversation`: those words, after up to six earlier user and assistant turns, each under its role; of the earlier
     text the last 16 KiB. `system`: all system text. `tools`: names and descriptions of the tools on offer, then the
     results since the assistant last spoke. `feedback`: the answer before the current user turn, then that turn.
-    `relation`: up to two earlier user turns, then the current one. Both are "" when nothing precedes.
+    `relation`: up to two earlier user turns, then the current one. Both are "" when nothing precedes. `fresh` and
+    `history`: what guards read (`wire.guarded`).
     """
     return _STATES[kind](request)
 
@@ -121,6 +123,8 @@ _STATES: Final[Mapping[StateKind, Callable[[LlmRequest], str]]] = {
     StateKind.TOOLS: _tools,
     StateKind.FEEDBACK: _feedback,
     StateKind.RELATION: _relation,
+    StateKind.FRESH: lambda request: guard_text(request).text,
+    StateKind.HISTORY: lambda request: guard_text(request, history=True).text,
 }
 _BEFORE: Final[Mapping[StateKind, Callable[[tuple[Turn, ...]], object]]] = {
     StateKind.FEEDBACK: _answer,

@@ -7,7 +7,7 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from router.config.plan import RoutingView
+from router.config.sizes import RoutingView
 from router.scan.view import routing_view
 
 TEXT = st.text(st.sampled_from("ab \n\r\u00e9\u0301\u4e2d\u200d\U0001f600\U0001f3fd"), min_size=0, max_size=600)

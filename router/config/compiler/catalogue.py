@@ -14,10 +14,11 @@ from router.config.compiler.endpoints import (
     key_source,
     written_capabilities,
 )
+from router.config.compiler.sizes import check_sizes, written_sizes
 from router.config.model import globals as dialect
-from router.config.plan import Deployment, RoutingView
+from router.config.plan import Deployment
 from router.config.problems import Path
-from router.config.sizes import view_for
+from router.config.sizes import WrittenSizes
 from router.questions import Capabilities
 
 BUILTIN = "builtin"
@@ -63,6 +64,7 @@ class Catalogue:
         """What is wrong with a deployment by itself, asked or not."""
         for deployment in self.deployments.values():
             check_deployment(self.context, deployment)
+            check_sizes(self.context, deployment)
 
     def find(self, name: str | None, path: Path) -> Deployment | None:
         """The deployment that a rule asks, described; None when it cannot be had (reported once)."""
@@ -85,7 +87,9 @@ class Catalogue:
     def _describe(self, name: str, deployment: dialect.Deployment | None) -> Deployment | None:
         if deployment is None:
             can, known = self._capabilities(BUILTIN, CATALOGUE)
-            return Deployment(name, BUILTIN, None, name, "auto", None, _view(None, can), can) if known else None
+            sizes = WrittenSizes()
+            view, scan = sizes.view(_length(can)), sizes.scan(_length(can))
+            return Deployment(name, BUILTIN, None, name, "auto", None, view, can, scan=scan) if known else None
         if (deployment.artifact is None) == (not addresses(deployment)):
             return None
         if is_remote(deployment):
@@ -100,6 +104,7 @@ class Catalogue:
         if not known:
             return None
         endpoints = [endpoint.rstrip("/") for endpoint, _ in addresses(deployment)]
+        sizes = written_sizes(deployment)
         return Deployment(
             name=name,
             artifact=artifact,
@@ -107,8 +112,10 @@ class Catalogue:
             served_name=deployment.served_name or name,
             device=deployment.device or "auto",
             timeout_ms=deployment.timeout_ms,
-            view=_view(deployment.routing_view, capabilities),
+            view=sizes.view(_length(capabilities)),
             capabilities=capabilities,
+            scan=sizes.scan(_length(capabilities)),
+            sizes=sizes,
             replicas=tuple(endpoints[1:]),
             key=key_source(self.context, deployment) if endpoints else None,
             max_calls=deployment.max_concurrent_calls,
@@ -118,6 +125,7 @@ class Catalogue:
 
     def _remote(self, name: str, deployment: dialect.Deployment) -> Deployment:
         endpoints = [endpoint.rstrip("/") for endpoint, _ in addresses(deployment)]
+        sizes = written_sizes(deployment)
         return Deployment(
             name=name,
             artifact=None,
@@ -125,8 +133,10 @@ class Catalogue:
             served_name=deployment.model or name,
             device="auto",
             timeout_ms=deployment.timeout_ms,
-            view=_view(deployment.routing_view, None, remote=True),
+            view=sizes.view(None),
             capabilities=written_capabilities(deployment),
+            scan=sizes.scan(None),
+            sizes=sizes,
             dialect=dialect_of(endpoints[0]),
             replicas=tuple(endpoints[1:]),
             key=key_source(self.context, deployment),
@@ -152,7 +162,5 @@ class Catalogue:
             return None, False
 
 
-def _view(view: dialect.RoutingView | None, capabilities: Capabilities | None, *, remote: bool = False) -> RoutingView:
-    view = view or dialect.RoutingView.model_validate({})
-    readable = capabilities.readable_tokens if capabilities else None
-    return view_for(view.max_tokens, view.head_share, readable, remote=remote)
+def _length(capabilities: Capabilities | None) -> int | None:
+    return capabilities.readable_tokens if capabilities else None

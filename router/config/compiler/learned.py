@@ -47,7 +47,8 @@ def compile_learned(context: Context, catalogue: Catalogue, family: str, rule: L
     deployment = catalogue.find(rule.deployment, rule.at("deployment"))
     if deployment is None:
         return None
-    question = _question(context, catalogue, about.preset, deployment, rule)
+    where = rule.at("deployment") if rule.has("deployment") else rule.at()
+    question = preset_question(context, catalogue, about.preset, deployment, where)
     if question is None:
         return None
     labels = labels_of(question, deployment.capabilities) if question.type is QuestionType.CHOICE else None
@@ -66,13 +67,16 @@ def compile_learned(context: Context, catalogue: Catalogue, family: str, rule: L
     return None if errors else Asked(resolved, labels, PROBABILITY)
 
 
-def _question(
-    context: Context, catalogue: Catalogue, preset: str, deployment: Deployment, rule: LearnedRule
+def preset_question(
+    context: Context, catalogue: Catalogue, preset: str, deployment: Deployment, where: Path
 ) -> Question | None:
+    """A well-known question as a deployment is asked it; None after reporting, at `where`, that it cannot be.
+
+    With the preset's name the model's own goes first, if it has one.
+    """
     public = public_presets()[preset]
     written = catalogue.deployments.get(deployment.name)
     own = written.presets.get(preset) if written is not None else None
-    where: Path = rule.at("deployment") if rule.has("deployment") else rule.at()
     if own is not None:
         question = free_question(context, own)
         if question is not None and question.type is not public.type:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 
 from router.config.compiler.catalogue import Catalogue
 from router.config.compiler.context import PROBABILITY, Context
+from router.config.compiler.coverage import check_coverage, whole_rule
+from router.config.guards import GuardRule
 from router.config.heuristics import HeuristicRule
 from router.config.model import signals as dialect
 from router.config.plan import Deployment, QuestionRule, StateKind
@@ -38,14 +40,19 @@ class Asked:
     `labels` is None when nobody knows them. `limits` are the least and the greatest value that it can have.
     """
 
-    rule: QuestionRule | HeuristicRule
+    rule: QuestionRule | HeuristicRule | GuardRule
     labels: tuple[str, ...] | None
     limits: tuple[float, float]
 
     @property
     def type(self) -> QuestionType | None:
         """The type of the question; None for a rule that the router computes by itself."""
-        return self.rule.question.type if isinstance(self.rule, QuestionRule) else None
+        return self.rule.question.type if isinstance(self.rule, QuestionRule | GuardRule) else None
+
+    @property
+    def labelled(self) -> bool:
+        """Whether conditions can name one of its labels."""
+        return self.rule.labelled if isinstance(self.rule, GuardRule) else self.type in LABELLED
 
     @property
     def needs_label(self) -> bool:
@@ -77,6 +84,7 @@ class Questions:
         if capabilities is not None and rule.preset is None:
             self._check_capability(rule, question, deployment, capabilities)
         self._check_threshold_and_head(rule, question)
+        check_coverage(context, rule, question.type)
         labels = self._labels(question, capabilities)
         levels = len(question.options) or _MOST_LEVELS
         limits = (0.0, float(levels - 1)) if question.type is QuestionType.SCORE else PROBABILITY
@@ -86,6 +94,8 @@ class Questions:
             return None
         timeout_ms = rule.timeout_ms or deployment.timeout_ms or DEFAULT_TIMEOUT_MS
         resolved = QuestionRule(rule.name, deployment.name, question, StateKind(rule.state), predicate, timeout_ms)
+        if rule.coverage == "full":
+            return Asked(whole_rule(rule, resolved, deployment), labels, limits)
         return Asked(resolved, labels, limits)
 
     def _one_source(self, rule: dialect.SystemoneRule) -> bool:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
+
 from router.config.actions import Actions
 from router.config.compiler.actions import compile_actions
 from router.config.compiler.candidates import Candidates
@@ -13,7 +16,7 @@ from router.config.compiler.rules import Rules
 from router.config.compiler.signals import Signals
 from router.config.model import decisions as dialect
 from router.config.model.recipes import Recipe as WrittenRecipe
-from router.config.plan import ApiFormat, Decision, Partition, ProviderModel, Recipe
+from router.config.plan import ApiFormat, Decision, Partition, ProviderModel, Recipe, Score, leaves_of
 
 
 class Recipes:
@@ -51,9 +54,20 @@ class Recipes:
         signals.warn_unread(read)
         decisions = tuple(names.known.values())
         self._check_formats(decisions, recipe)
-        questions, heuristics = signals.only(read)
+        kept = signals.only(read)
         competing = tuple(one for one in partitions if not read.isdisjoint(one.members))
-        return Recipe(recipe.name, recipe.strategy, questions, scores, mappings, decisions, heuristics, competing)
+        exact = _read_exactly(decisions, scores)
+        return Recipe(
+            recipe.name,
+            recipe.strategy,
+            kept.questions,
+            scores,
+            mappings,
+            decisions,
+            kept.heuristics,
+            competing,
+            tuple(replace(rule, whole=rule.name in exact) for rule in kept.guards),
+        )
 
     def _foresee_outputs(self, recipe: WrittenRecipe, outputs: Names[str]) -> None:
         path = recipe.at("projections", "mappings")
@@ -126,6 +140,14 @@ class Recipes:
 def _with_rivals(read: set[str], partitions: tuple[Partition, ...]) -> set[str]:
     """What is read, with the rules that compete with it: who wins depends on them."""
     return read.union(*(one.members for one in partitions if not read.isdisjoint(one.members)))
+
+
+def _read_exactly(decisions: Iterable[Decision], scores: Iterable[Score]) -> frozenset[str]:
+    """The rules of which something reads a label or the value: that they match is not all that is wanted of them."""
+    leaves = (leaf for decision in decisions for leaf in leaves_of(decision.rule))
+    conditions = (leaf.name for leaf in leaves if leaf.label is not None or leaf.predicate is not None)
+    terms = (term for score in scores for term in score.inputs)
+    return frozenset((*conditions, *(term.name for term in terms if term.key is not None or term.source != "binary")))
 
 
 def _catches_all(decision: dialect.Decision) -> bool:

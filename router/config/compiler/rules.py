@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from router.config.compiler.context import Context, Names, deprecated
-from router.config.compiler.questions import LABELLED, Asked
+from router.config.compiler.questions import Asked
 from router.config.compiler.signals import Signals
 from router.config.families import PROJECTION, SPELLINGS, rule_key, written_name
 from router.config.model import decisions as dialect
@@ -108,7 +108,7 @@ def find_rule(context: Context, signals: Names[Asked], name: str, path: Path) ->
 
 def check_label(context: Context, asked: Asked, label: str, path: Path) -> bool:
     """Whether a label can occur in the answer; reports why not."""
-    if asked.type not in LABELLED:
+    if not asked.labelled:
         what = f"a {asked.type} question" if asked.type else "a rule that asks no model"
         context.error(path, f"{what} has no labels", "remove the label")
         return False

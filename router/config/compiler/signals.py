@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
+from typing import NamedTuple
 
 from router.config.compiler.context import Context, Names, deprecated
 from router.config.compiler.embedding import compile_embedding
+from router.config.compiler.guards import compile_guard
 from router.config.compiler.heuristics import compile_heuristic
 from router.config.compiler.learned import compile_learned
 from router.config.compiler.questions import Asked, Questions
-from router.config.families import EMBEDDING, FAMILIES, HEURISTIC, LEARNED, SPELLINGS, SYSTEMONE, rule_key
+from router.config.families import EMBEDDING, FAMILIES, GUARDS, HEURISTIC, LEARNED, SPELLINGS, SYSTEMONE, rule_key
+from router.config.guards import GuardRule
 from router.config.heuristics import HeuristicRule, highest_value
 from router.config.model.base import Model
+from router.config.model.guards import GuardRule as WrittenGuard
 from router.config.model.learned import EmbeddingRule, LearnedRule
 from router.config.model.recipes import Recipe as WrittenRecipe
 from router.config.model.signals import SystemoneRule
 from router.config.plan import QuestionRule
 from router.config.problems import Path
+
+
+class Kept(NamedTuple):
+    """The rules of a recipe that something reads, by what is done about them."""
+
+    questions: tuple[QuestionRule, ...]
+    heuristics: tuple[HeuristicRule, ...]
+    guards: tuple[GuardRule, ...]
 
 
 class Signals:
@@ -41,14 +53,15 @@ class Signals:
         """The rules of a family by their written names."""
         return self._names[family]
 
-    def only(self, keys: AbstractSet[str]) -> tuple[tuple[QuestionRule, ...], tuple[HeuristicRule, ...]]:
-        """The rules of these keys, those that ask a model apart, in the order of the document."""
+    def only(self, keys: AbstractSet[str]) -> Kept:
+        """The rules of these keys, in the order of the document."""
         known = {asked.rule.name: asked.rule for names in self._names.values() for asked in names.known.values()}
         ordered = [known[key] for key, _, _ in self._written if key in keys and key in known]
         unique = list(dict.fromkeys(rule.name for rule in ordered))
         rules = [known[key] for key in unique]
         questions = tuple(rule for rule in rules if isinstance(rule, QuestionRule))
-        return questions, tuple(rule for rule in rules if not isinstance(rule, QuestionRule))
+        guards = tuple(rule for rule in rules if isinstance(rule, GuardRule))
+        return Kept(questions, tuple(rule for rule in rules if isinstance(rule, HeuristicRule)), guards)
 
     def warn_unread(self, read: AbstractSet[str]) -> None:
         """Say which rules nothing reads."""
@@ -70,6 +83,9 @@ class Signals:
         if family in LEARNED:
             assert isinstance(rule, LearnedRule)  # noqa: S101
             return compile_learned(self.context, self.questions.catalogue, family, rule)
+        if family in GUARDS:
+            assert isinstance(rule, WrittenGuard)  # noqa: S101
+            return compile_guard(self.context, self.questions.catalogue, family, rule)
         if family == EMBEDDING:
             assert isinstance(rule, EmbeddingRule)  # noqa: S101
             return compile_embedding(self.context, self.questions.catalogue, rule)

@@ -124,6 +124,17 @@ def pattern(expression: str, allowed: str) -> Any:
     return BeforeValidator(check)
 
 
+def within(low: float, high: float) -> Any:
+    """A number from `low` to `high`; a mistake names the whole range."""
+
+    def check(value: Any) -> Any:
+        if isinstance(value, int | float) and not isinstance(value, bool) and not low <= value <= high:
+            raise wrong(f"must be from {low} to {high}")
+        return value
+
+    return BeforeValidator(check)
+
+
 _NAME = r"[!-~](?:[ -~]{0,198}[!-~])?"
 Name = Annotated[str, pattern(_NAME, "1 to 200 printable ASCII characters without spaces at the ends")]
 """A name that appears in headers and metrics."""

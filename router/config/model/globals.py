@@ -6,11 +6,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from router.config.model.base import Address, Key, Model, Name, NotYet, Port, Text, pattern, soon
+from router.config.model.base import Address, Key, Model, Name, NotYet, Port, Text, pattern, soon, within
 from router.config.model.providers import EnvName
 from router.config.model.services import ManagementApi, Observability, RouterReplay
 from router.config.model.signals import Question
 from router.config.overload import DEFAULT_WAIT_MS, MOST_RETRY_AFTER_S, MOST_WAIT_MS
+from router.config.sizes import HEAD_SHARE, MAX_PARALLEL, REREAD_MARGIN
 
 MIB = 1024 * 1024
 GIB = 1024 * MIB
@@ -74,13 +75,41 @@ class Services(Model):
     router_replay: RouterReplay | None = Field(None, description="Records of how requests were decided.")
 
 
+SizeInTokens = Annotated[int, Field(ge=256, le=1_048_576), within(256, 1_048_576)]
+
+
 class RoutingView(Model):
     """How much of a long text routing questions read."""
 
-    max_tokens: Annotated[int, Field(ge=256, le=1_048_576)] | None = Field(
+    max_tokens: SizeInTokens | None = Field(
         None, description="Tokens, counted as four bytes each; 8192 if absent, 4096 for provider systemone."
     )
-    head_share: float = Field(0.25, ge=0, le=1, description="The head's share of the view; the tail gets the rest.")
+    head_share: Annotated[float, Field(ge=0, le=1), within(0, 1)] = Field(
+        HEAD_SHARE, description="The head's share of the view; the tail gets the rest."
+    )
+
+
+class ScanWindow(Model):
+    """How guards read a whole input: in windows that overlap. What a model cannot take is never sent."""
+
+    tokens: SizeInTokens | None = Field(
+        None,
+        description="Tokens of a window, counted as four bytes each; 8192 if absent, 4096 for provider systemone.",
+    )
+    overlap: Annotated[int, Field(ge=0)] | None = Field(
+        None,
+        description="Tokens that neighbours share, less than half a window; 512 if absent, 256 for provider systemone.",
+    )
+    max_parallel: Annotated[int, Field(ge=1, le=64), within(1, 64)] = Field(
+        MAX_PARALLEL, description="Windows of one request that are asked at a time."
+    )
+    max_tokens: SizeInTokens | None = Field(
+        None, description="Largest window, for inputs of more than 256 windows; what the model takes if absent."
+    )
+    reread_margin: Annotated[float, Field(ge=0, le=20), within(0, 20)] = Field(
+        REREAD_MARGIN,
+        description="How far below a threshold, in log-odds, a large window is read again in small ones; 0: never.",
+    )
 
 
 Device = Annotated[
@@ -152,6 +181,7 @@ class Deployment(Model):
         512, ge=1, le=4096, description="Calls in flight at once; one more is refused at once as overloaded."
     )
     routing_view: RoutingView | None = Field(None, description="How much of a long text routing questions read.")
+    scan_window: ScanWindow | None = Field(None, description="How guards read a whole input.")
     capabilities: DeploymentCapabilities | None = Field(
         None, description="What a remote API's model can be asked, where the API does not say so itself."
     )
@@ -162,7 +192,6 @@ class Deployment(Model):
     profile: NotYet = None
     process: NotYet = None
     input: NotYet = None
-    scan_window: NotYet = None
 
 
 class Binding(Model):
@@ -189,8 +218,10 @@ class System(Model):
 class SignalOverload(Model):
     """What becomes of a request when a decision model has no room."""
 
-    action: Annotated[Literal["refuse", "retry"], soon("retry")] = Field(
-        "refuse", description="refuse: the failure policies of its rules decide at once."
+    action: Literal["refuse", "retry"] = Field(
+        "refuse",
+        description="refuse: the failure policies of its rules decide at once. retry: it waits, and is answered an "
+        "error that clients retry rather than refused or forwarded unread.",
     )
     wait_ms: int = Field(
         DEFAULT_WAIT_MS,

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from router.config.model import heuristics, learned
+from router.config.model import guards, heuristics, learned
 from router.config.model.base import Key, Model, Name, NotYet, RuleName, Text, pattern, soon
 from router.config.model.bounds import Bounds, Probability
 
@@ -90,8 +90,10 @@ class SystemoneRule(Model):
     state: Annotated[Literal["user", "conversation", "system", "tools"], soon("answer")] = Field(
         "user", description="Part of the request that the question is about."
     )
-    coverage: Annotated[Literal["truncate"], soon("full")] = Field(
-        "truncate", description="How a long text is read: head and tail within the deployment's routing_view."
+    coverage: Literal["truncate", "full"] = Field(
+        "truncate",
+        description="How a long text is read. truncate: head and tail within the deployment's routing_view. full: all "
+        "of it, in windows, for noul, set and span questions.",
     )
     predicate: Bounds | None = Field(None, description="When the answer counts as a match.")
     threshold: Probability | None = Field(None, description="For set and span: replaces the model's own threshold.")
@@ -99,8 +101,15 @@ class SystemoneRule(Model):
     timeout_ms: Annotated[int, Field(ge=1, le=60_000)] | None = Field(
         None, description="How long to wait for the answer; the deployment's timeout_ms, else 1000, if absent."
     )
-    on_unscanned: NotYet = None
-    min_coverage: NotYet = None
+    on_unscanned: guards.OnUnscanned = Field(
+        "best_effort", description="For coverage full: what decides when time ran out before all was read."
+    )
+    min_coverage: guards.Share | None = Field(
+        None, description="For coverage full: least share of the windows that best_effort must have read."
+    )
+    normalise: guards.Switch = Field(
+        "on", description="For coverage full: also read the text without disguises, where it has some."
+    )
     on_unknown: NotYet = None
 
 
@@ -125,6 +134,9 @@ class Signals(Model):
     user_feedbacks: list[learned.LearnedRule] = _rules("How the user takes the answer before.")
     user_feedback: list[learned.LearnedRule] = _rules("Another spelling of `user_feedbacks`.")
     turn_relation: list[learned.LearnedRule] = _rules("How the current turn relates to the ones before.")
+    jailbreak: list[guards.GuardRule] = _rules("Attempts to make the model break its rules.")
+    safety: list[guards.SafetyRule] = _rules("Harmful content and requests for it.")
+    pii: list[guards.PiiRule] = _rules("Personal data.")
     keywords: list[heuristics.KeywordRule] = _rules("Words and phrases in the current user turn.")
     keyword: list[heuristics.KeywordRule] = _rules("Another spelling of `keywords`.")
     language: list[heuristics.LanguageRule] = _rules("The language of the current user turn.")
@@ -140,9 +152,6 @@ class Signals(Model):
     event: list[heuristics.EventRule] = _rules("Another spelling of `events`.")
     embeddings: list[learned.EmbeddingRule] = _rules("How alike the current user turn is to example texts.")
     embedding: list[learned.EmbeddingRule] = _rules("Another spelling of `embeddings`.")
-    jailbreak: NotYet = None
-    safety: NotYet = None
-    pii: NotYet = None
     kb: NotYet = None
     preferences: NotYet = None
     classifiers: NotYet = None

@@ -137,7 +137,7 @@ def test_replicas() -> None:
             " predicates",
         ),
         (SYSTEM_ONE + ", capabilities: {modalities: [image]}", '"image" is not supported yet'),
-        (SYSTEM_ONE + ", scan_window: {tokens: 4096}", '"scan_window" is not supported yet'),
+        (SYSTEM_ONE + ", scan_window: {tokens: 4096, size: 1}", None),
         (SYSTEM_ONE + ", max_concurrent_calls: 0", "must be at least 1, not 0"),
         ("provider: model_runtime, endpoint: 'http://a:1', model: m", "model is for provider systemone; write"
          " served_name"),

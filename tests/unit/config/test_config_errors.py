@@ -82,7 +82,7 @@ def test_shapes(case: str) -> None:
         ("        priority: 10\n", "annotations: {}"),
         ("    - name: small\n", "  context_window_size: 4096"),
         ("    - name: small\n", "  param_size: 8B"),
-        ("      systemone:\n", "jailbreak: []"),
+        ("      systemone:\n", "preferences: []"),
         ("      systemone:\n", "kb: []"),
         ("version: v0.5\n", "evaluation: {}"),
     ],
@@ -101,9 +101,8 @@ def test_keys_that_are_not_built_are_refused_by_name(where: str, key: str) -> No
     ("old", "new", "shown"),
     [
         ("rules: {}", "rules: {}\n        algorithm: {type: escalate}", "escalate"),
-        ("rules: {}", "rules: {type: jailbreak, name: x}", "jailbreak"),
+        ("rules: {}", "rules: {type: kb, name: x}", "kb"),
         (ON_TOOLS, ON_TOOLS + "          state: answer\n", "answer"),
-        (ON_TOOLS, ON_TOOLS + "          coverage: full\n", "full"),
         ("- name: small\n", "- name: small\n      api_format: systemone\n", "systemone"),
         ("- model_names: [auto]", "- model_names: [auto]\n    api: systemone", "systemone"),
     ],
@@ -321,7 +320,7 @@ def test_deployments() -> None:
         ["global.model_catalog.deployments.e.endpoint", "artifact and endpoint cannot both be given; keep one of them"],
         ["global.model_catalog.deployments.f.device", '"rocm:0" must be auto, cpu or cuda:N (rocm, xpu and mps are not'
          " supported yet)"],
-        ["global.model_catalog.deployments.g.routing_view.max_tokens", "must be at least 256, not 100"],
+        ["global.model_catalog.deployments.g.routing_view.max_tokens", "100 must be from 256 to 1048576"],
         ["global.model_catalog.system.decision_model", 'no deployment is named "zz"; known: a, b, builtin, c, d, e, f,'
          " g"],
     ]  # fmt: skip

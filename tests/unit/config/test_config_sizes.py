@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from router.config.plan import RoutingView
-from router.config.sizes import ScanWindow, room_for_text, scan_window_for, view_for
+from router.config.sizes import RoutingView, ScanWindow, room_for_text, scan_window_for, view_for
 
 
 def test_the_documents_number() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -107,3 +108,20 @@ class Ignored:
 
     def __getattr__(self, name: str) -> Any:
         return lambda *anything: None
+
+
+@pytest.mark.parametrize(
+    ("rule", "preset", "label"),
+    [
+        ("pii: [{name: n, threshold: 0.5, pii_types_allowed: [GPE]}]", "pii", "GPE"),
+        ("safety: [{name: n, threshold: 0.5, hazard: {labels: [hate], threshold: 0.5}}]", "hazard", "hate"),
+    ],
+)
+def test_labels_of_guards(rule: str, preset: str, label: str) -> None:
+    family = rule.partition(":")[0]
+    with patch("router.config.compiler.refuse_unbuilt", lambda *_: None):
+        plan = attached(rule, f"{{type: {family}, name: n}}")
+    (problem,) = impossible_labels(described(plan, preset, "one", "two"))
+    assert f"decision model 'far' cannot give the label '{label}'; it has: one, two" in problem
+    assert list(impossible_labels(described(plan, preset, "one", label))) == []
+    assert list(impossible_labels(plan)) == []
