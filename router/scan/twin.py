@@ -23,6 +23,7 @@ _LONGEST_BLOCK: Final = 4096
 _SHORTEST_BLOCK: Final = 16
 _CONTEXT: Final = 128
 _BETWEEN: Final = "\n"
+_SPACES: Final = " \n\t\u3000"
 _GLANCE: Final = 65_536
 _SEAM: Final = 256
 """A glance at this much text, and a little more on both sides, may save a closer look at its blocks."""
@@ -211,16 +212,23 @@ def _block_end(text: str, start: int, end: int) -> int:
     """A cut at or before `end`: after white space, between words rather than letters, else between characters."""
     if end >= len(text):
         return len(text)
-    spaces = [cut for cut in range(end, start + (end - start) // 2, -1) if text[cut - 1].isspace()]
-    for cut in spaces:
+    half = start + (end - start) // 2
+    cut = last = _after_space(text, half, end)
+    while cut > half:
         if not _alone(text, cut - 2) and not _alone(text, cut):
             return cut
-    if spaces:
-        return spaces[0]
+        cut = _after_space(text, half, cut - 1)
+    if last > half:
+        return last
     for cut in range(end, max(end - 16, start + 1), -1):
         if not joined(text, cut) and text[cut - 1] != "%" and text[cut - 2] != "%":
             return cut
     return end
+
+
+def _after_space(text: str, start: int, end: int) -> int:
+    """The last place at or before `end` that a space precedes; 0 if there is none after `start`."""
+    return max(text.rfind(space, start, end) for space in _SPACES) + 1
 
 
 def _alone(text: str, point: int) -> bool:

@@ -14,6 +14,7 @@ import string
 import unicodedata
 from collections.abc import Iterator, Mapping
 from functools import cache
+from itertools import chain
 from typing import Final, NamedTuple
 
 from confusable_homoglyphs.confusables import confusables_data
@@ -23,6 +24,7 @@ from router.scan.normalise.edits import Edit
 _LETTERS: Final = frozenset(string.ascii_letters)
 _LATIN_IN_WORDS: Final = 0x250
 _LATIN_EXTENDED: Final = range(0x1E00, 0x1F00)
+_SMALL_CAPITALS: Final = (range(0x250, 0x2B0), range(0x1D00, 0x1D80), range(0xA720, 0xA800))
 _SMALL_CAPITAL: Final = re.compile(r"LATIN LETTER SMALL CAPITAL ([A-Z])$")
 _SHORTEST_WORD: Final = 3
 _NEAR: Final = 64
@@ -91,7 +93,7 @@ def _table() -> _Table:
             if targets:
                 # The data has one shape for I and l.
                 sure[character] = "I" if character.isupper() and targets[0] == "l" else targets[0]
-    for code in range(_LATIN_IN_WORDS, 0xA800):
+    for code in chain(*_SMALL_CAPITALS):
         if (small := _SMALL_CAPITAL.match(unicodedata.name(chr(code), ""))) is not None:
             sure[chr(code)] = small[1].lower()
     capitals = {c.lower(): sure[c].lower() for c in sure if len(c.lower()) == 1 and c.isupper()}
