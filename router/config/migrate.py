@@ -3,7 +3,7 @@
 What it does: the top-level `routing` becomes the recipe `default` and a recipe's own `routing` is taken apart; the
 signal family, condition, input and algorithm type `decision` becomes `systemone`; a condition on the complexity
 `effort:hard` names the rule `effort` and the label `hard`; `defaults.default_model` becomes `model`; the version
-follows. What it cannot do alone it says in notes.
+follows. What it cannot do alone it says in notes: what modules said for all guards is said by each rule now.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from router.config.document import LOADER
+from router.config.families import GUARDS
 from router.config.load import OLD_VERSIONS, open_document
 from router.config.model.root import VERSION
 from router.config.problems import ConfigError, Problem
@@ -26,6 +27,8 @@ _EXPECTED = {
     "entrypoints": "the model names that clients may ask for",
 }
 _COMPLEXITIES = frozenset({"easy", "medium", "hard"})
+_OF_EACH_GUARD = {"on_error": "on_unknown", "on_unscanned": "on_unscanned", "threshold": "threshold"}
+_AS_GUARDS_SAY = {"block": "match", "allow": "no_match"}
 _REWRITE_BY_HAND = {"confidence": "escalate", "cascade": "escalate"}
 
 
@@ -108,17 +111,39 @@ def _renames(root: Any, notes: list[str]) -> Iterator[_Edit]:
     for policy in policies:
         for signals in _get(policy, "signals"):
             yield from _rename_family(signals, notes)
+            notes.extend(_directions(signals))
         for term in _get(policy, "projections", "scores", "*", "inputs", "*"):
             yield from _rename_type(term)
         for rules in _get(policy, "decisions", "*", "rules"):
             yield from _rename_conditions(rules, notes)
         for algorithm in _get(policy, "decisions", "*", "algorithm"):
             yield from _rename_algorithm(algorithm, notes)
+    for modules in _get(root, "global", "model_catalog", "modules"):
+        notes.extend(_guard_modules(modules))
     for defaults in _get(root, "providers", "defaults"):
         for key, _ in _pairs(defaults, "default_model"):
             if not _pairs(defaults, "model"):
                 notes.append(f"line {_line(key)}: default_model is now model")
                 yield _replace(key, "model")
+
+
+def _guard_modules(modules: Any) -> Iterator[str]:
+    """What modules said for all guards, and each rule says for itself now. They tell nobody which rules were meant."""
+    for module, settings in modules.value if isinstance(modules, yaml.MappingNode) else ():
+        for old, new in _OF_EACH_GUARD.items():
+            for key, value in _pairs(settings, old):
+                if isinstance(value, yaml.ScalarNode):
+                    said = _AS_GUARDS_SAY.get(value.value, value.value)
+                    instead = f"write {new}: {said} on each of its rules by hand"
+                    yield f"line {_line(key)}: {old} of the module {module.value} is gone; {instead}"
+
+
+def _directions(signals: Any) -> Iterator[str]:
+    for family in GUARDS:
+        for rule in _get(signals, family, "*"):
+            for key, value in _pairs(rule, "direction"):
+                what = "what answers are read for stands in response_guard" if value.value == "response" else "drop it"
+                yield f"line {_line(key)}: direction is gone from {family} rules: {what}"
 
 
 def _rename_family(signals: Any, notes: list[str]) -> Iterator[_Edit]:

@@ -369,3 +369,30 @@ def test_a_label_behind_a_rules_name_gets_a_key_of_its_own() -> None:
     assert "line 14: the label hard of effort stands on its own now" in notes
     assert migrate(text)[0] == text
     assert load(text, environ={}, describe=lambda artifact: EVERYTHING, serving=True).plan.recipes["default"].decisions
+
+
+def test_guards_keep_their_keys_and_what_modules_said_is_told() -> None:
+    old = """\
+version: v0.3
+routing:
+  signals:
+    jailbreak:
+      - {name: attack, threshold: 0.7, include_history: true}
+      - {name: answer, direction: response}
+    pii:
+      - {name: personal, threshold: 0.8, pii_types_allowed: [PERSON]}
+global:
+  model_catalog:
+    modules:
+      prompt_guard:
+        on_error: block
+        on_unscanned: allow
+"""
+    new, notes = migrate(old)
+    assert "- {name: attack, threshold: 0.7, include_history: true}" in new
+    assert [note for note in notes if note.startswith(("line 6:", "line 13:", "line 14:"))] == [
+        "line 6: direction is gone from jailbreak rules: what answers are read for stands in response_guard",
+        "line 13: on_error of the module prompt_guard is gone; write on_unknown: match on each of its rules by hand",
+        "line 14: on_unscanned of the module prompt_guard is gone; "
+        "write on_unscanned: no_match on each of its rules by hand",
+    ]
