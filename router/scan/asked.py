@@ -19,7 +19,7 @@ Stretch = tuple[int, int]
 class AskedQuestion:
     """The state of a question. `matched` holds the rules that a window has decided."""
 
-    __slots__ = ("_failures", "_read", "_small", "evidence", "matched", "question")
+    __slots__ = ("_failures", "_lost", "_read", "_small", "evidence", "matched", "question")
 
     def __init__(self, question: WatchedQuestion, windows: int) -> None:
         self.question = question
@@ -28,6 +28,7 @@ class AskedQuestion:
         self._read = bytearray(windows)
         self._small: dict[Side, list[Stretch]] = {side: [] for side in BOTH}
         self._failures: Counter[UnknownReason] = Counter()
+        self._lost = 0
 
     @property
     def open(self) -> bool:
@@ -50,9 +51,12 @@ class AskedQuestion:
         self.matched.update(rule.key for rule in decided)
         return decided
 
-    def fail(self, reason: UnknownReason) -> None:
-        """A window has no answer."""
-        self._failures[reason] += 1
+    def fail(self, reason: UnknownReason, *, again: bool) -> None:
+        """A window, or a second look (`again`), has no answer."""
+        if again:
+            self._lost += 1
+        else:
+            self._failures[reason] += 1
 
     def near_miss(self, found: Found) -> float | None:
         """How far the answer is below the nearest threshold of a rule that is not decided; None if below none."""
@@ -88,9 +92,12 @@ class AskedQuestion:
             unread = UnknownReason.OVERLOADED
         elif self._failures:
             unread = self._failures.most_common(1)[0][0]
-        matched = rule.key in self.matched
-        found = outcome(rule, self.evidence.answer, self._coverage(windows), unread, matched=matched, cut=cut)
-        return found if matched or not looks else replace(found, rereads_left=looks)
+        coverage, matched = self._coverage(windows), rule.key in self.matched
+        found = outcome(rule, self.evidence.answer, coverage, unread, matched=matched, cut=cut)
+        found = replace(found, rereads_left=0 if matched else looks + self._lost)
+        if coverage.result == "full":
+            return found
+        return replace(found, unread=UnknownReason.NOT_ASKED if cut or matched else unread)
 
     def _coverage(self, windows: Sequence[Window]) -> Coverage:
         whole = (0, windows[-1].end.byte)

@@ -128,7 +128,7 @@ class InputScan:
         for number, found in answers.items():
             question = self.questions[number]
             if isinstance(found, UnknownReason):
-                question.fail(found)
+                question.fail(found, again=not unit.planned)
                 unit.unanswered.add(number)
                 continue
             unit.answered.add(number)

@@ -97,7 +97,8 @@ class Outcome:
 
     `answer` is what the windows say together, also where the rule was decided otherwise; None when none was read.
     `decided` is set when a window decided the rule before the rest was read, `by_policy` when `on_unscanned` or too
-    little coverage did. `rereads_left` counts near misses of which there was no time for a second look.
+    little coverage did. `unread` is why windows were left unread, also where the rule is decided without them.
+    `rereads_left` counts second looks at near misses that were not to be had.
     """
 
     result: Result
@@ -106,6 +107,7 @@ class Outcome:
     reason: UnknownReason | None = None
     decided: bool = False
     by_policy: bool = False
+    unread: UnknownReason | None = None
     rereads_left: int = 0
 
 

@@ -25,6 +25,7 @@ from router.scan.reading import Input
 from router.scan.rules import OnUnscanned, Result, WatchedQuestion, WatchedRule
 from tests.support.scan_driving import (
     GUARD,
+    Model,
     Reply,
     always,
     drive,
@@ -45,6 +46,10 @@ WORDS = "some words of filler, "
 def filler(size: int) -> str:
     """Text in which every place is told from every other."""
     return "".join(f"{number:07d} " for number in range(size // 8 + 1))[:size]
+
+
+def always_answering(answer: Answer) -> Model:
+    return lambda _: (1.0, {"q0": answer})
 
 
 def place(text: str, ask: Ask) -> int:
@@ -327,6 +332,18 @@ def test_a_diluted_attack_at_the_very_end_is_found_by_the_half_window() -> None:
     assert len(found.asks) == 2
 
 
+def test_a_second_look_that_is_lost_is_told() -> None:
+    def model(ask: Ask) -> tuple[float, Reply]:
+        seen.append(ask.text)
+        if len(ask.text) == 512:
+            return 1.0, UnknownReason.TIMEOUT
+        return 1.0, {"q0": NoulAnswer(0.3 if len(seen) == 1 else 0.0001)}
+
+    seen: list[str] = []
+    outcome = drive(given(filler(9000)), FLAT, model).machine.outcomes["attack"]
+    assert (outcome.result, str(outcome.coverage), outcome.rereads_left) == (Result.NO_MATCH, "full", 1)
+
+
 def test_a_match_elsewhere_calls_second_looks_off() -> None:
     def model(ask: Ask) -> tuple[float, Reply]:
         seen.append(ask.text)
@@ -391,6 +408,21 @@ def test_a_label_that_is_allowed_is_no_match() -> None:
     assert found.machine.outcomes["pii"].result is Result.NO_MATCH
 
 
+def test_a_label_can_have_to_be_more_probable_than_the_model_asks() -> None:
+    rule = WatchedRule("hazards", Predicate(gte=0.8), frozenset({"weapons"}))
+    question = WatchedQuestion("q0", QuestionType.SET, (rule,))
+    for chance, result in ((0.7, Result.NO_MATCH), (0.8, Result.MATCH)):
+        answer = SetAnswer(frozenset({"weapons", "hate"}), {"weapons": chance, "hate": 1.0})
+        found = drive(given(filler(3000), question), FLAT, always_answering(answer))
+        assert found.machine.outcomes["hazards"].result is result
+
+
+def test_an_empty_input_is_read() -> None:
+    found = drive(given(""), FLAT)
+    assert (found.asks, found.ended) == ([], End.READ)
+    assert found.machine.outcomes["attack"].result is Result.NO_MATCH
+
+
 def test_a_probability_that_must_be_low_is_known_only_at_the_end() -> None:
     rule = WatchedRule("calm", Predicate(lt=0.5))
     text = filler(9000)
@@ -425,6 +457,7 @@ def test_failed_windows_are_unread_and_named() -> None:
     unread = sum(end - start for start, end in outcome.coverage.unread)
     assert outcome.coverage.bytes + unread == outcome.coverage.of_bytes == 8000
     assert outcome.coverage.unread == ((0, 960), (3840 + 64, 3840 + 960))
+    assert (outcome.reason, outcome.unread) == (None, UnknownReason.UNAVAILABLE)
 
 
 @pytest.mark.parametrize(
