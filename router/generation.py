@@ -13,13 +13,16 @@ from router.acting.picking import Stages, selector_stages
 from router.acting.target import Contest, Settled, foregone
 from router.asking.asker import Asker
 from router.asking.fleet import Connections
+from router.asking.overload.desk import Desk
 from router.asking.plan import StagePlan
 from router.asking.plan import prepare as prepare_stage
 from router.config.plan import ApiFormat, Plan, QuestionRule, Recipe
 from router.config.roots import api_roots
 from router.deciding.engine import CompiledRecipe, decide
 from router.deciding.engine import prepare as prepare_recipe
+from router.deciding.overload import Overload
 from router.needed import NeededStages
+from router.signals.guards import policies
 from router.signals.heuristics import Heuristics
 from router.wire.surface import normalise_path
 
@@ -34,7 +37,8 @@ class Policy:
     `heuristics` is None when the router computes nothing by itself. `openings` are the rules that need no asking when
     nothing precedes the current turn. `foregone` holds what a recipe without signals comes to, by client format: no
     request can change it. `at_once`: nothing has to be waited for, neither an answer nor a choice among candidates.
-    `keeps_models`: some decision keeps a conversation on the model that another's gave it.
+    `keeps_models`: some decision keeps a conversation on the model that another's gave it. `overload` says what becomes
+    of requests that were left unread for overload; None where they are decided like any other (`action: refuse`).
     """
 
     recipe: Recipe
@@ -47,6 +51,7 @@ class Policy:
     selectors: Stages = field(default_factory=dict)
     at_once: bool = False
     keeps_models: bool = False
+    overload: Overload | None = None
 
 
 def _policy(recipe: Recipe, plan: Plan) -> Policy:
@@ -60,13 +65,17 @@ def _policy(recipe: Recipe, plan: Plan) -> Policy:
     selectors = selector_stages(recipe, plan)
     keeps = any(one.actions.retention and one.actions.retention.keep_current_model for one in recipe.decisions)
     at_once = not recipe.questions and not chosen and not keeps
-    return Policy(recipe, stage, needed, compiled, settled, heuristics, openings, selectors, at_once, keeps)
+    waits = plan.overload.action == "retry" and bool(recipe.questions or recipe.guards)
+    overload = Overload(compiled, policies(recipe.guards)) if waits else None
+    return Policy(recipe, stage, needed, compiled, settled, heuristics, openings, selectors, at_once, keeps, overload)
 
 
 class Generation:
     """One configuration in service. Must be used from one event loop."""
 
-    def __init__(self, plan: Plan, connections: Connections, asker: Asker) -> None:
+    def __init__(self, plan: Plan, connections: Connections, asker: Asker, desk: Desk | None = None) -> None:
+        """`desk` is where requests wait for room in a model; without one none waits."""
+        self.desk = desk
         self.plan = plan
         self.connections = connections
         self.asker = asker

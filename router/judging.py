@@ -11,10 +11,13 @@ from collections.abc import Callable, Mapping
 from router.acting.affinity import Affinity, conversation, drops, whole_conversation
 from router.acting.latencies import Latencies
 from router.acting.picking import NoneWillDo, by_measure, by_question, by_weight
-from router.acting.target import Contest, Target
+from router.acting.target import Contest, NoRoom, Target
+from router.asking.errors import CallOutcome
+from router.asking.overload.request import RequestWait
 from router.config.candidates import ModelRef
 from router.config.measures import MeasureRule
 from router.deciding.engine import Outcome, decide
+from router.deciding.overload import unread_for_overload
 from router.explaining.notes import Notes
 from router.generation import Generation, Policy
 from router.observe import Metrics
@@ -45,26 +48,40 @@ class Judge:
     async def judge(
         self, generation: Generation, policy: Policy, request: LlmRequest, head: Head, notes: Notes | None
     ) -> Outcome:
-        """Compute and ask what the recipe reads, and decide."""
+        """Compute and ask what the recipe reads, and decide. Raises NoRoom where it could not be read for overload."""
         readings = await self._compute(generation, policy, request, head)
         if policy.recipe.questions:
             answers = await self._ask(generation, policy, request, readings, notes)
             readings = {**readings, **read_all(policy.recipe.questions, answers)}
-        return self._decide(policy, readings, notes)
+        outcome = self._decide(policy, readings, notes)
+        if outcome is None:
+            raise NoRoom(generation.plan.overload.retry_after_s)
+        return outcome
 
     def judge_at_once(self, generation: Generation, policy: Policy, request: LlmRequest, head: Head) -> Outcome:
         """The same where the recipe asks nothing, for a request that is not large."""
         readings: Mapping[str, Reading] = {}
         if policy.heuristics is not None:
             readings = policy.heuristics.read(RequestFacts(request, head.headers, trusted=generation.trusts_identity))
-        return self._decide(policy, readings, None)
+        outcome = self._decide(policy, readings, None)
+        assert outcome is not None  # noqa: S101 - nothing is asked, so nothing is unread for overload
+        return outcome
 
-    def _decide(self, policy: Policy, readings: Mapping[str, Reading], notes: Notes | None) -> Outcome:
+    def _decide(self, policy: Policy, readings: Mapping[str, Reading], notes: Notes | None) -> Outcome | None:
+        """What is decided; None for a request that could be refused for what was left unread for overload.
+
+        A guard's own policy stands in `readings` for failures of other kinds only: the resolution applies it to those.
+        """
         started = self._clock()
-        outcome = decide(policy.compiled, readings)
+        outcome: Outcome | None
+        if policy.overload is not None and (unread := unread_for_overload(readings)):
+            # A prompt that no model could ever take is to be refused before this: asking again would not help.
+            outcome = policy.overload.resolve(readings, unread, "retry").outcome
+        else:
+            outcome = decide(policy.compiled, readings)
         ended = self._clock()
         self._metrics.evaluation_seconds.observe(ended - started)
-        for rule in outcome.matched_rules:
+        for rule in outcome.matched_rules if outcome is not None else ():
             self._metrics.matched(policy.recipe.name, rule)()
         if notes is not None:
             notes.readings, notes.outcome = readings, outcome
@@ -104,7 +121,14 @@ class Judge:
         if policy.needed is not None:
             known = {rule.name: read(rule, opening[rule.name]) for rule in policy.openings if rule.name in opening}
             stage, unread = policy.needed.given(texts, {**computed, **known})
-        asked = await generation.asker.ask(stage, texts, stage_deadline=deadline)
+        waiting = self._waiting(generation, policy, deadline, computed, {**unread, **opening})
+        try:
+            asked = await generation.asker.ask(stage, texts, stage_deadline=deadline, waiting=waiting)
+        finally:
+            if waiting is not None:
+                waiting.leave()
+                if notes is not None:
+                    notes.waited = waiting.report
         answers = {**unread, **asked.answers, **opening}
         self._metrics.signal_seconds.observe(self._clock() - started)
         for rule, answer in answers.items():
@@ -114,6 +138,30 @@ class Judge:
         if notes is not None:
             notes.texts, notes.answers, notes.calls, notes.asked_at = texts, answers, asked.calls, started
         return answers
+
+    def _waiting(
+        self,
+        generation: Generation,
+        policy: Policy,
+        deadline: float,
+        computed: Mapping[str, Reading],
+        known: Mapping[str, Answer],
+    ) -> RequestWait | None:
+        """The wait of a request, for all that asks on its behalf; None where requests do not wait for room."""
+        overload, desk = policy.overload, generation.desk
+        if overload is None or desk is None:
+            return None
+
+        def decided(answers: Mapping[str, Answer]) -> bool:
+            given = {**known, **answers}
+            rules = [rule for rule in policy.recipe.questions if rule.name in given]
+            readings = {**computed, **read_all(rules, given)}
+            return overload.refuses_already(readings, unread_for_overload(readings))
+
+        def ended(deployment: str, outcome: CallOutcome) -> None:
+            self._metrics.overload.wait_ended(deployment, outcome.value)()
+
+        return RequestWait(desk, generation.plan.overload.wait_ms / 1000, deadline, ended=ended, decided=decided)
 
     async def pick(
         self,

@@ -22,7 +22,7 @@ from router.acting.answering import own_answer
 from router.acting.editing import edited, edits
 from router.acting.latencies import Latencies
 from router.acting.plugins import plugins
-from router.acting.target import Answered, Contest, Refused, Settled, Target, settle, target_by_name
+from router.acting.target import Answered, Contest, NoRoom, Refused, Settled, Target, settle, target_by_name
 from router.explaining.diagnostics import diagnostics
 from router.explaining.notes import Notes
 from router.explaining.watching import Watcher, telling, watched
@@ -34,6 +34,7 @@ from router.wire.encoding import decode_body
 from router.wire.errors import ErrorCode, WireError, error_reply, reply_to
 from router.wire.http import Head, Reply
 from router.wire.models import models_reply
+from router.wire.overload import overloaded_reply
 from router.wire.request import LlmRequest, read_request
 from router.wire.surface import Format, Kind, Surface, classify
 
@@ -335,6 +336,10 @@ class Pipeline:
     # Errors.
 
     def _refuse(self, wire_format: Format | None, error: WireError | Refused) -> Reply:
+        if isinstance(error, NoRoom):
+            self._metrics.overload.retryable(wire_format or "none")()
+            self._metrics.error(error.code)()
+            return overloaded_reply(wire_format, error.retry_after_s)
         if isinstance(error, Refused):
             return self._error(wire_format, error.code)
         self._metrics.error(error.code)()

@@ -26,6 +26,14 @@ class Refused(Exception):
         self.code = code
 
 
+class NoRoom(Refused):
+    """A decision model had no room to read the request: an error that clients retry, after so many seconds."""
+
+    def __init__(self, retry_after_s: int) -> None:
+        super().__init__(ErrorCode.OVERLOADED)
+        self.retry_after_s = retry_after_s
+
+
 class Target(msgspec.Struct, frozen=True):
     """The provider model that answers, the decision that says so (None: no decision did), and what is told about it.
 

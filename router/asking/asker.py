@@ -1,24 +1,33 @@
 """Asks a stage's questions: every deployment at once, each rule waiting no longer than its own time.
 
-What was answered before, or is being asked by another request, is not asked again; only the rest travels.
+What was answered before, or is being asked by another request, is not asked again; only the rest travels. While the
+request may wait for room, a call that its model had no room for is made again: what travelled together and has no
+answer yet travels together once more.
 
-Sources: "Performance and cost" (Batching, Budgets and deadlines): answers are reused, and a late one leaves its
-question unknown; "Decision signal": a model that is loading, overloaded or late leaves the signal unknown.
+Sources: "Performance and cost" (Batching, Budgets and deadlines; When the decision model is overloaded): answers are
+reused, and a late one leaves its question unknown; "Decision signal": a model that is loading, overloaded or late
+leaves the signal unknown.
 """
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 
 from router.asking.answer_cache import text_digest
 from router.asking.errors import CallError, CallOutcome, CallTimeout, Overloaded, Unavailable
+from router.asking.inquiry import Inquiry, found_no_room, longest_wait
 from router.asking.line import Exchange, Line, report_of
-from router.asking.parse import for_consumer
-from router.asking.plan import Asked, Call, Consumer, Part, StagePlan, StateKey, bind
+from router.asking.overload.request import RequestWait
+from router.asking.plan import Asked, Call, Part, StagePlan, StateKey, bind
 from router.asking.report import CallObserver, CallReport
 from router.questions import Answer, Unknown
+
+_Missing = dict[int, list[tuple[Asked, bytes]]]
+"""Questions that must be asked, with their keys, by part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,21 +44,6 @@ class StageAnswers:
     def sent(self) -> int:
         """How many calls were really made."""
         return sum(report.sent for report in self.calls)
-
-
-@dataclass(slots=True)
-class _Inquiry:
-    """What one request wants of one call: where each answer is or comes from, and for how long that is waited for."""
-
-    call: Call
-    started: float
-    wait_s: float
-    line: Line | None = None
-    sources: list[dict[str, tuple[bytes, Answer | Exchange]]] = field(default_factory=list)
-    own: Exchange | None = None
-    unsent: CallReport | None = None
-    refused: Unknown | None = None
-    waits: dict[Exchange, float] = field(default_factory=dict)
 
 
 class Asker:
@@ -72,119 +66,155 @@ class Asker:
         self._observer = observer
         self._clock = clock
 
-    async def ask(self, stage: StagePlan, texts: Mapping[StateKey, str], *, stage_deadline: float) -> StageAnswers:
+    async def ask(
+        self,
+        stage: StagePlan,
+        texts: Mapping[StateKey, str],
+        *,
+        stage_deadline: float,
+        waiting: RequestWait | None = None,
+    ) -> StageAnswers:
         """Ask what `texts` allow until `stage_deadline` (monotonic seconds). Cancelling ends the wait, not the calls.
 
-        Never raises for a model's failure: those are `Unknown` with the reason.
+        With `waiting`, calls that come back overloaded are made again while the request waits. Never raises for a
+        model's failure: those are `Unknown` with the reason.
         """
         bound = bind(stage, texts)
-        answers: dict[str, Answer] = dict(bound.unread)
-        inquiries: list[_Inquiry] = []
+        inquiries: list[Inquiry] = []
         try:
             for call in bound.calls:
-                inquiries.append(self._begin(call, stage_deadline))
+                inquiries.append(self._begin(call, stage_deadline, waiting))
             for inquiry in inquiries:
                 await self._wait(inquiry)
+            if waiting is not None:
+                await _asked_again(inquiries, waiting, bound.unread)
         finally:
             for inquiry in inquiries:
-                if inquiry.line is not None:
-                    for exchange in inquiry.waits:
-                        inquiry.line.leave(exchange)
-        reports: list[CallReport] = []
-        for inquiry in inquiries:
-            for consumer, index in inquiry.call.readers:
-                answers[consumer.rule] = _answer(inquiry, consumer, index)
-            report = inquiry.unsent or self._report(inquiry)
-            if report is not None:
-                reports.append(report)
-        return StageAnswers(answers, tuple(reports))
+                inquiry.leave()
+        now = self._clock()
+        reports = [report for inquiry in inquiries for report in inquiry.reports(now)]
+        return StageAnswers({**bound.unread, **_answers(inquiries)}, tuple(reports))
 
     # What is known, what is on its way, and what must be asked.
 
-    def _begin(self, call: Call, stage_deadline: float) -> _Inquiry:
+    def _begin(self, call: Call, stage_deadline: float, waiting: RequestWait | None) -> Inquiry:
         now = self._clock()
-        inquiry = _Inquiry(call, now, min(call.timeout_s, stage_deadline - now))
+        inquiry = Inquiry(call, stage_deadline, now, min(call.timeout_s, stage_deadline - now))
         line = self._lines.get(call.deployment)
         if line is None or not self._is_ready(call.deployment):
             return self._refuse(inquiry, call, Unavailable("not ready"))
         if inquiry.wait_s <= 0:
             return self._refuse(inquiry, call, CallTimeout("no time is left"))
         inquiry.line = line
-        missing = self._look_up(inquiry, line)
-        if missing:
-            self._send(inquiry, line, missing)
-        for consumer, index in call.readers:
-            until = now + min(consumer.timeout_s, inquiry.wait_s)
-            for asked in consumer.asked:
-                source = inquiry.sources[index][asked.id][1]
-                if isinstance(source, Exchange) and inquiry.waits.get(source, now) < until:
-                    inquiry.waits[source] = until
-        for exchange in inquiry.waits:
-            line.join(exchange)
+        inquiry.sources = tuple({} for _ in call.parts)
+        self._attempt(inquiry, line, waiting)
         return inquiry
 
-    def _look_up(self, inquiry: _Inquiry, line: Line) -> dict[int, list[tuple[Asked, bytes]]]:
-        """Fill in the sources that there are. Returns the questions without one, with their keys, by part."""
-        missing: dict[int, list[tuple[Asked, bytes]]] = {}
+    def _attempt(self, inquiry: Inquiry, line: Line, waiting: RequestWait | None) -> None:
+        missing = self._look_up(inquiry, line)
+        inquiry.failed = None
+        if missing:
+            self._send(inquiry, line, missing)
+        waits: dict[Exchange, float] = {}
+        for consumer, index in inquiry.call.readers:
+            until = inquiry.until(consumer, inquiry.began)
+            for asked in consumer.asked:
+                source = inquiry.sources[index][asked.id][1]
+                if isinstance(source, Exchange) and source not in inquiry.waits and waits.get(source, 0.0) < until:
+                    waits[source] = until
+        for exchange in waits:
+            line.join(exchange)
+        inquiry.waits |= waits
+        if waiting is not None:
+            self._watch(inquiry, line, waits, waiting)
+
+    def _look_up(self, inquiry: Inquiry, line: Line) -> _Missing:
+        """Fill in the sources that there are. Returns the questions without one."""
+        missing: _Missing = {}
         hits = shared = 0
         for index, part in enumerate(inquiry.call.parts):
             text_key = text_digest(part.text)
-            sources: dict[str, tuple[bytes, Answer | Exchange]] = {}
-            inquiry.sources.append(sources)
+            sources = inquiry.sources[index]
             for asked in part.asked:
+                found = sources.get(asked.id)
+                if found is not None and not found_no_room(found):
+                    continue
                 key = text_key + asked.digest
                 source: Answer | Exchange | None = line.cache.get(key)
                 if source is not None:
                     hits += 1
-                elif (source := line.asked_already(key, inquiry.started, inquiry.wait_s)) is not None:
+                elif (source := line.asked_already(key, inquiry.began, inquiry.wait_s)) is not None:
                     shared += 1
                 else:
                     missing.setdefault(index, []).append((asked, key))
                     continue
-                sources[asked.id] = (key, source)
-        if self._observer is not None:
+                sources[asked.id] = (key, source, inquiry.began)
+        if self._observer is not None and not inquiry.again:
             misses = sum(map(len, missing.values()))
             self._observer.looked_up(inquiry.call.deployment, hits, shared, misses)
         return missing
 
-    def _send(self, inquiry: _Inquiry, line: Line, missing: Mapping[int, list[tuple[Asked, bytes]]]) -> None:
+    def _send(self, inquiry: Inquiry, line: Line, missing: _Missing) -> None:
         call, told_s = inquiry.call, inquiry.wait_s
         if sum(map(len, missing.values())) < call.questions:
             parts = tuple(
                 Part(call.parts[index].text, tuple(asked for asked, _ in left)) for index, left in missing.items()
             )
-            told_s = min(told_s, _longest_wait(call, missing))
+            told_s = min(told_s, longest_wait(call, missing))
             call = replace(call, parts=parts, readers=())
         source: Exchange | Unknown
         try:
+            if not self._is_ready(call.deployment):
+                raise Unavailable("not ready")
             keys = [[key for _, key in left] for left in missing.values()]
-            source = inquiry.own = line.start(call, keys, told_s, self._observer)
+            source = line.start(call, keys, told_s, self._observer)
+            inquiry.own.append(source)
         except CallError as error:
-            source = Unknown(error.reason)
-            inquiry.unsent = self._unsent(call, error)
+            source, inquiry.failed = Unknown(error.reason), error.outcome
+            inquiry.unsent.append(self._unsent(call, error))
         for index, left in missing.items():
             for asked, key in left:
-                inquiry.sources[index][asked.id] = (key, source)
+                inquiry.sources[index][asked.id] = (key, source, inquiry.began)
 
     # Waiting, and what came of it.
 
-    async def _wait(self, inquiry: _Inquiry) -> None:
+    async def _wait(self, inquiry: Inquiry) -> None:
         """Calls run whoever waits, so they can be waited for one after another, the most urgent first."""
         for exchange, until in sorted(inquiry.waits.items(), key=lambda item: item[1]):
             left = until - self._clock()
             if exchange.ended_at is None and left > 0:
                 await exchange.ended(left)
 
-    def _report(self, inquiry: _Inquiry) -> CallReport | None:
-        own = inquiry.own
-        if own is None:
-            return None
-        elapsed = self._clock() - inquiry.started
-        return own.report or report_of(own.call, CallOutcome.TIMEOUT, elapsed, True)
+    def _watch(self, inquiry: Inquiry, line: Line, exchanges: Iterable[Exchange], waiting: RequestWait) -> None:
+        """Ask again as soon as one of these calls comes back overloaded, or at once if the last could not be made."""
 
-    def _refuse(self, inquiry: _Inquiry, call: Call, error: CallError) -> _Inquiry:
+        def no_room(exchange: Exchange | None = None) -> None:
+            awaited = exchange is None or inquiry.in_time(exchange)
+            if awaited and inquiry.again is None and not inquiry.over:
+                inquiry.again = asyncio.create_task(self._ask_again(inquiry, line, waiting))
+
+        for exchange in exchanges:
+            exchange.watchers.append(partial(no_room, exchange))
+        if inquiry.failed is CallOutcome.OVERLOADED:
+            no_room()
+
+    async def _ask_again(self, inquiry: Inquiry, line: Line, waiting: RequestWait) -> None:
+        """Make a call again as often as the request's wait allows, until its model had room for all of it."""
+        gate, deployment = line.gate or inquiry.call.deployment, inquiry.call.deployment
+        while inquiry.lacks_room:
+            if not await waiting.room(gate, inquiry, deployment):
+                return
+            inquiry.began = self._clock()
+            inquiry.wait_s = min(inquiry.call.timeout_s, inquiry.deadline - inquiry.began)
+            if inquiry.wait_s <= 0:
+                break
+            self._attempt(inquiry, line, waiting)
+            await self._wait(inquiry)
+        waiting.ended(gate, inquiry, inquiry.outcome)
+
+    def _refuse(self, inquiry: Inquiry, call: Call, error: CallError) -> Inquiry:
         inquiry.refused = Unknown(error.reason)
-        inquiry.unsent = self._unsent(call, error)
+        inquiry.unsent.append(self._unsent(call, error))
         return inquiry
 
     def _unsent(self, call: Call, error: CallError) -> CallReport:
@@ -195,22 +225,20 @@ class Asker:
         return report
 
 
-def _answer(inquiry: _Inquiry, consumer: Consumer, index: int) -> Answer:
-    if inquiry.refused is not None:
-        return inquiry.refused
-    until = inquiry.started + min(consumer.timeout_s, inquiry.wait_s)
-    answers: dict[str, Answer] = {}
-    for asked in consumer.asked:
-        key, source = inquiry.sources[index][asked.id]
-        answers[asked.id] = source.answer(key, until) if isinstance(source, Exchange) else source
-    return for_consumer(consumer, answers)
+async def _asked_again(inquiries: Iterable[Inquiry], waiting: RequestWait, unread: Mapping[str, Answer]) -> None:
+    """Wait for the calls that are made again, unless what is known meanwhile decides the request."""
+    while left := [inquiry.again for inquiry in inquiries if inquiry.again is not None and inquiry.waiting]:
+        if waiting.decided({**unread, **_answers(each for each in inquiries if not each.waiting)}):
+            return
+        await asyncio.wait(left, return_when=asyncio.FIRST_COMPLETED)
+    for inquiry in inquiries:
+        if inquiry.again is not None:
+            inquiry.again.result()
 
 
-def _longest_wait(call: Call, missing: Mapping[int, list[tuple[Asked, bytes]]]) -> float:
-    """The longest that any rule waits for what is missing."""
-    wanted = {(index, asked.id) for index, left in missing.items() for asked, _ in left}
-    return max(
-        consumer.timeout_s
-        for consumer, index in call.readers
-        if any((index, asked.id) in wanted for asked in consumer.asked)
-    )
+def _answers(inquiries: Iterable[Inquiry]) -> dict[str, Answer]:
+    return {
+        consumer.rule: inquiry.answer(consumer, index)
+        for inquiry in inquiries
+        for consumer, index in inquiry.call.readers
+    }

@@ -18,12 +18,13 @@ from weakref import WeakSet
 from router.asking.answer_cache import FOREIGN_TTL_S, AnswerCache, capacity_from
 from router.asking.client import SystemOneClient
 from router.asking.line import Line
+from router.asking.overload.desk import Desk
 from router.asking.placement import Placement, placement_of
 from router.asking.probe import ready
 from router.asking.replicas import Replicas
 from router.asking.supervise import Command, RuntimeProcess, default_command, private_dir
 from router.config.credentials import KeyUnavailable, read_key
-from router.config.plan import Deployment, KeySource
+from router.config.plan import Deployment, Dialect, KeySource
 
 logger = logging.getLogger("pointsman.runtime_process")
 
@@ -66,7 +67,8 @@ class Fleet:
     """Owns every client and every runtime process. An async context manager: leaving it stops all of them.
 
     `socket_dir` becomes private to this user. `restarted` is told of each restart. `environ` holds the keys of remote
-    APIs and the size of the answer caches; raises ValueError when that is no size.
+    APIs and the size of the answer caches; raises ValueError when that is no size. `desk` is told of every call which
+    model had room and which had none.
 
     What a managed model answered is kept until its process is started again; what any other answered is dropped with
     the plan, and after some minutes.
@@ -79,7 +81,9 @@ class Fleet:
         command: Command = default_command,
         restarted: Callable[[Placement], None] = lambda placement: None,
         environ: Mapping[str, str] = MappingProxyType({}),
+        desk: Desk | None = None,
     ) -> None:
+        self.desk = desk
         self._environ = environ
         self._kept_answers = capacity_from(environ)
         self._lines: WeakSet[Line] = WeakSet()
@@ -119,7 +123,17 @@ class Fleet:
             elif deployment.endpoint is not None:
                 clients[deployment.name] = client = self._attach(deployment)
                 cache = AnswerCache(self._kept_answers, ttl_s=FOREIGN_TTL_S)
-                lines[deployment.name] = self._line(Line(client, cache=cache, limit=deployment.max_calls, strict=True))
+                remote = deployment.dialect is not Dialect.RUNTIME
+                line = Line(
+                    client,
+                    cache=cache,
+                    limit=deployment.max_calls,
+                    strict=True,
+                    desk=self.desk,
+                    gate=_gate(deployment),
+                    heeds=remote,
+                )
+                lines[deployment.name] = self._line(line)
         return Connections(lines, clients, processes)
 
     async def keep(self, deployments: Iterable[Deployment]) -> None:
@@ -179,11 +193,16 @@ class Fleet:
             placement, private_dir(self._socket_dir), prober, command=self._command, restarted=restarted
         )
         client = SystemOneClient(process.endpoint)
-        line = self._line(Line(client, cache=cache))
+        line = self._line(Line(client, cache=cache, desk=self.desk, gate=placement.key))
         task = asyncio.create_task(process.run(), name=f"runtime {placement.key}")
         task.add_done_callback(_report_crash)
         self._managed[placement] = _Running(process, client, line, task)
         return self._managed[placement]
+
+
+def _gate(deployment: Deployment) -> str:
+    """What names an attached model on this host, however many deployments stand for it."""
+    return f"{deployment.served_name} at {','.join(deployment.endpoints)}"
 
 
 def _report_crash(task: asyncio.Task[None]) -> None:

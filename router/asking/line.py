@@ -19,6 +19,7 @@ from router.asking.answer_cache import AnswerCache
 from router.asking.breaker import Breaker, BreakerState
 from router.asking.client import Decider
 from router.asking.errors import CallError, CallOutcome, CallTimeout, Overloaded, Unavailable
+from router.asking.overload.desk import Desk
 from router.asking.parse import read_response
 from router.asking.plan import Call
 from router.asking.report import CallObserver, CallReport
@@ -36,13 +37,19 @@ _MARGIN_SHARE: Final = 0.1
 _WORTH_JOINING: Final = 0.5
 _LATE: Final = Unknown(UnknownReason.TIMEOUT)
 _CLOCK_SLACK_S: Final = 0.005
+NO_ROOM: Final = Unknown(UnknownReason.OVERLOADED)
+"""The answer of a question that its model had no room for."""
 
 
 class Exchange:
-    """One call on its way. `deadline` is when the model need not begin with it any more, on the line's clock."""
+    """One call on its way. `deadline` is when the model need not begin with it any more, on the line's clock.
+
+    `no_room`: the model had no room for all or some of it; then `watchers` are called at its end.
+    """
 
     __slots__ = (
-        *("answers", "call", "deadline", "ended_at", "failure", "keys", "late", "report", "task", "waiters"),
+        *("answers", "call", "deadline", "ended_at", "failure", "keys", "late", "no_room", "report", "task", "waiters"),
+        "watchers",
         "_sleepers",
     )
 
@@ -57,7 +64,9 @@ class Exchange:
         self.ended_at: float | None = None
         self.report: CallReport | None = None
         self.late = False
+        self.no_room = False
         self.waiters = 0
+        self.watchers: list[Callable[[], None]] = []
         self._sleepers: set[asyncio.Future[None]] = set()
 
     async def ended(self, within_s: float) -> None:
@@ -93,6 +102,9 @@ class Line:
     `limit` bounds the calls in flight. With `strict`, an answer that comes after everybody stopped waiting counts as a
     failure for the breaker: for a model that is not ours, lateness may be all that shows. `clock` gives monotonic
     seconds.
+
+    `desk` is told of every call whether the model had room for it, under the name `gate`. With `heeds`, also how long a
+    model that had none asked to be left alone; what our own runtime says is when its queue is empty, no reason to wait.
     """
 
     def __init__(
@@ -103,7 +115,13 @@ class Line:
         limit: int = MOST_CALLS,
         strict: bool = False,
         clock: Callable[[], float] = time.monotonic,
+        desk: Desk | None = None,
+        gate: str = "",
+        heeds: bool = False,
     ) -> None:
+        self.gate = gate
+        self._desk = desk
+        self._heeds = heeds
         self.client = client
         self.cache = AnswerCache(clock=clock) if cache is None else cache
         self.limit = limit
@@ -140,6 +158,7 @@ class Line:
         """
         now = self._clock()
         if len(self._running) >= self.limit and not self._make_room():
+            self._refused(None)
             raise Overloaded(f"{len(self._running)} calls are in flight already")
         if not self._breaker.admit(now):
             raise Unavailable("the model failed again and again and is left alone for a moment")
@@ -204,7 +223,8 @@ class Line:
         except CallError as error:
             outcome, exchange.failure = error.outcome, Unknown(error.reason)
             if isinstance(error, Overloaded):
-                retry_after_s = error.retry_after_s
+                retry_after_s, exchange.no_room = error.retry_after_s, True
+                self._refused(retry_after_s)
             if isinstance(error, Unavailable) or (isinstance(error, CallTimeout) and not exchange.late):
                 self._failed(exchange)
             elif not isinstance(error, CallTimeout):
@@ -225,6 +245,9 @@ class Line:
                 outcome = CallOutcome.TIMEOUT
             exchange.report = report_of(call, outcome, exchange.ended_at - began, True, retry_after_s)
             exchange.wake()
+            if exchange.no_room:
+                for told in exchange.watchers:
+                    told()
             if observer is not None:
                 observer.call_ended(exchange.report)
 
@@ -237,6 +260,17 @@ class Line:
             for asked, key in zip(part.asked, keys, strict=True):
                 exchange.answers[key] = answer = answers[asked.id]
                 self.cache.put(key, answer, epoch)
+                if answer == NO_ROOM:
+                    exchange.no_room = True
+        # A model that answers some questions of a call only has no room for another call either.
+        if exchange.no_room:
+            self._refused(None)
+        elif self._desk is not None:
+            self._desk.answered(self.gate)
+
+    def _refused(self, retry_after_s: float | None) -> None:
+        if self._desk is not None:
+            self._desk.refused(self.gate, (retry_after_s or 0.0) if self._heeds else 0.0)
 
     def _failed(self, exchange: Exchange) -> None:
         if self._breaker.failed(self._clock()):

@@ -30,3 +30,30 @@ class CallObserver(Protocol):
 
     def looked_up(self, deployment: str, hits: int, shared: int, misses: int) -> None:
         """Of a request's questions, how many were answered before, are being asked by another, and must be asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class WaitedFor:
+    """Calls of one request that waited for room in a model and came out alike: `overloaded` when the wait ran out.
+
+    `outcome` None: the request was decided, or gone, before. `asked_again` counts all attempts after their first.
+    """
+
+    deployment: str
+    outcome: CallOutcome | None
+    calls: int
+    asked_again: int
+
+
+@dataclass(frozen=True, slots=True)
+class WaitReport:
+    """The wait of one request, from its first overloaded answer to the end of the last call that waited."""
+
+    seconds: float
+    waited_for: tuple[WaitedFor, ...]
+
+    @property
+    def ended(self) -> str:
+        """`ok` when everything was answered in the end, else the first other outcome; `left` when nothing is worse."""
+        outcomes = [each.outcome for each in self.waited_for if each.outcome is not CallOutcome.OK]
+        return next((each.value for each in outcomes if each is not None), "left" if outcomes else "ok")

@@ -170,4 +170,6 @@ def _verdict(explanation: Explanation) -> list[str]:
         lines.append(f"{what}: {escape(otherwise.name)}")
     times = explanation.times
     lines.append(f"{times.total * 1000:.1f} ms, of which {times.signals * 1000:.1f} ms waiting for answers")
+    if (waited := explanation.waited) is not None:
+        lines.append(f"{waited.seconds * 1000:.1f} ms of them for room in decision models: {waited.ended}")
     return lines

@@ -45,6 +45,8 @@ def trace_of(plan: Plan, notes: Notes) -> str:
         "ms": round(max(notes.ended - notes.started, 0.0) * 1000, 1),
         "revision": plan.revision,
     }
+    if notes.waited is not None:
+        whole["overload_wait"] = {"ms": round(notes.waited.seconds * 1000, 1), "ended": notes.waited.ended}
     details: dict[str, Any] = {}
     if notes.recipe is not None and notes.outcome is not None:
         outcome = decide(prepare(plan.recipes[notes.recipe]), notes.readings, trace=True)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from router.acting.standing import Contestants
-from router.asking.report import CallReport
+from router.asking.report import CallReport, WaitReport
 from router.config.plan import Decision, Plan
 from router.deciding.engine import CompiledRecipe, Outcome, decide
 from router.deciding.projections import Projected
@@ -40,6 +40,7 @@ class Explanation:
     `recipe` is None when the client named a provider model itself: then there is nothing but `model`. `model` is None
     when the request was refused, and `code` says with what. `bands` says which score each projection output is of.
     `contestants` is how the decision's candidates stood, where its selector reads what was measured of them.
+    `waited` is how the request waited for room in decision models, None when it did not.
     """
 
     requested_model: str | None
@@ -56,6 +57,7 @@ class Explanation:
     calls: tuple[CallReport, ...]
     times: Times
     contestants: Contestants | None = None
+    waited: WaitReport | None = None
 
     @property
     def decision(self) -> Decision | None:
@@ -91,6 +93,7 @@ def explain(plan: Plan, compiled: CompiledRecipe | None, notes: Notes) -> Explan
         calls=notes.calls,
         times=_times(notes),
         contestants=notes.contestants,
+        waited=notes.waited,
     )
 
 

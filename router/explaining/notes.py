@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from router.acting.standing import Contestants
 from router.acting.target import Settled
 from router.asking.plan import StateKey
-from router.asking.report import CallReport
+from router.asking.report import CallReport, WaitReport
 from router.deciding.engine import Outcome
 from router.questions import Answer
 from router.signals.reading import Reading
@@ -25,9 +25,9 @@ class Notes:
     """One request on its way to a verdict. What was not reached is empty.
 
     `texts` is what the decision models were shown, by deployment and part of the request. `recipe` is None when the
-    client named a provider model itself; `contestants` is how candidates stood whose answers are measured; `code` is
-    set when the request ended with an error of ours. Times are seconds of the pipeline's clock: `asked_at` is when the
-    questions left, 0 when none did.
+    client named a provider model itself; `waited` is how it waited for room in models; `contestants` is how candidates
+    stood whose answers are measured; `code` is set when the request ended with an error of ours. Times are seconds of
+    the pipeline's clock: `asked_at` is when the questions left, 0 when none did.
     """
 
     request: LlmRequest | None = None
@@ -36,6 +36,7 @@ class Notes:
     answers: Mapping[str, Answer] = field(default_factory=dict)
     readings: Mapping[str, Reading] = field(default_factory=dict)
     calls: tuple[CallReport, ...] = ()
+    waited: WaitReport | None = None
     outcome: Outcome | None = None
     contestants: Contestants | None = None
     target: Settled | None = None

@@ -19,6 +19,7 @@ from router.explaining.candidates import candidates_json
 from router.explaining.explanation import Explanation
 from router.explaining.facts import RuleFact
 from router.explaining.ranking import Because
+from router.explaining.waits import wait_json
 from router.questions import (
     Answer,
     ChoiceAnswer,
@@ -253,6 +254,7 @@ def _metrics(explanation: Explanation) -> dict[str, Any]:
         "signals_ms": _ms(times.signals),
         "decision_ms": _ms(times.decision),
         "calls": [_call(call) for call in explanation.calls],
+        "overload_wait": wait_json(explanation.waited),
     }
 
 

@@ -18,6 +18,7 @@ import orjson
 
 from router.acting.affinity import drops
 from router.acting.target import Target
+from router.asking.report import WaitReport
 from router.config.actions import Recording
 from router.config.candidates import SESSION_HEADERS
 from router.config.families import family_of, written_name
@@ -28,6 +29,7 @@ from router.explaining.answers import answer_record, reading_record
 from router.explaining.endings import Ended, EndingWatch, State, ending
 from router.explaining.facts import rule_ids
 from router.explaining.notes import Notes
+from router.explaining.waits import wait_json
 from router.explaining.watching import Seen
 from router.observe.replay import Ending, ReplayWriter, Row
 from router.questions import Answer
@@ -70,6 +72,7 @@ class Sketch:
     state: State
     most: int | None
     steps: tuple[ToolStep, ...]
+    waited: WaitReport | None
 
 
 class Recorder:
@@ -136,6 +139,7 @@ class Recorder:
             state=_state(notes),
             most=recording.max_records,
             steps=_steps(notes.request, recording),
+            waited=notes.waited,
         )
 
 
@@ -212,6 +216,7 @@ class Encoder:
             else {},
             "applied_unknown_policy": list(outcome.applied) if outcome is not None else [],
             "answers": answers,
+            "overload_wait": wait_json(sketch.waited),
         }
 
     def _rule_ids(self, plan: Plan, recipe: str | None) -> dict[str, str]:

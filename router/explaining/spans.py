@@ -81,6 +81,11 @@ def request_span(plan: Plan, notes: Notes, origin: int) -> SpanRecord:
     if notes.asked_at:
         families = tuple(_families(plan, notes, at))
         attributes: dict[str, Attribute] = {"calls": len(notes.calls), "signals": len(notes.readings)}
+        if notes.waited is not None:
+            attributes |= {
+                "overload.waited_ms": round(notes.waited.seconds * 1000, 3),
+                "overload.outcome": notes.waited.ended,
+            }
         children.append(_span("signal.evaluation", at(notes.asked_at), at(notes.answered_at), attributes, families))
     if notes.answered_at:
         matched = len(notes.outcome.matched_rules) if notes.outcome is not None else 0

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from router.asking.errors import SupervisionError
 from router.asking.fleet import Connections, Fleet
+from router.asking.overload.desk import Desk
 from router.asking.placement import Placement
 from router.asking.report import CallReport
 from router.asking.supervise import default_command
@@ -95,7 +96,8 @@ async def rehearsing(
     with tempfile.TemporaryDirectory(prefix="pointsman-") as name:
         folder = Path(name)
         plan, silent = _without_keyless(plan, folder, environ)
-        async with Fleet(folder, environ=environ, command=_quietly) as fleet:
+        desk = Desk(asyncio.get_running_loop())
+        async with Fleet(folder, environ=environ, command=_quietly, desk=desk) as fleet:
             generation = await connect(plan, fleet, _Unheard())
             silent |= await _loaded(generation.connections, ready_within_s, starting)
             yield generation, silent

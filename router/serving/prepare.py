@@ -75,7 +75,7 @@ async def connect(plan: Plan, fleet: Fleet, observer: CallObserver) -> Generatio
         if rules := composed(recipe.questions, plan.deployments):
             logger.info("composed_noul", extra={"fields": {"recipe": recipe.name, "rules": list(rules)}})
     asker = Asker(connections.lines, is_ready=connections.is_ready, observer=observer)
-    return Generation(plan, connections, asker)
+    return Generation(plan, connections, asker, fleet.desk)
 
 
 async def describe_attached(plan: Plan, connections: Connections) -> Plan:

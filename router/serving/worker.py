@@ -21,6 +21,7 @@ from router.admin.server import AdminServer, management_app, metrics_app
 from router.admin.status import Status
 from router.asking.errors import SupervisionError
 from router.asking.fleet import Fleet
+from router.asking.overload.desk import Desk as Waits
 from router.config.credentials import KeyUnavailable
 from router.config.plan import Plan
 from router.explaining.debugging import Debugger
@@ -88,7 +89,8 @@ async def run_worker(source: Source, options: WorkerOptions) -> None:
         stack.callback(_admin(plan, status, metrics, desk).stop)
         sockets = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pointsman-", dir=_socket_root(options))))
         try:
-            fleet = await stack.enter_async_context(Fleet(sockets, restarted=vitals.restarted, environ=os.environ))
+            fleet = Fleet(sockets, restarted=vitals.restarted, environ=os.environ, desk=Waits(loop))
+            await stack.enter_async_context(fleet)
         except ValueError as error:
             raise StartFailed(str(error)) from None
         try:

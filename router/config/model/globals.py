@@ -218,8 +218,10 @@ class System(Model):
 class SignalOverload(Model):
     """What becomes of a request when a decision model has no room."""
 
-    action: Annotated[Literal["refuse", "retry"], soon("retry")] = Field(
-        "refuse", description="refuse: the failure policies of its rules decide at once."
+    action: Literal["refuse", "retry"] = Field(
+        "refuse",
+        description="refuse: the failure policies of its rules decide at once. retry: it waits, and is answered an "
+        "error that clients retry rather than refused or forwarded unread.",
     )
     wait_ms: int = Field(
         DEFAULT_WAIT_MS,

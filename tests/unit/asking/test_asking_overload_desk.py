@@ -3,56 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import heapq
-import itertools
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from router.asking.errors import CallOutcome
 from router.asking.overload.broker import Broker
 from router.asking.overload.desk import Alarm, Desk, Waiting
 from router.asking.overload.messages import FromMember, Sit
 from router.asking.overload.wait import Ask, Settled
+from tests.support.loop_clock import Loop
 
 OK, REFUSES = CallOutcome.OK, CallOutcome.OVERLOADED
-
-
-@dataclass(eq=False)
-class Call:
-    callback: Callable[[], object]
-    cancelled: bool = False
-
-    def cancel(self) -> None:
-        self.cancelled = True
-
-
-class Loop:
-    """The part of an event loop that is its clock."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-        self._count = itertools.count()
-        self._calls: list[tuple[float, int, Call]] = []
-
-    def time(self) -> float:
-        return self.now
-
-    def call_at(self, when: float, callback: Callable[[], object]) -> Call:
-        call = Call(callback)
-        heapq.heappush(self._calls, (when, next(self._count), call))
-        return call
-
-    def run(self, until: float = 1e9) -> None:
-        while self._calls and self._calls[0][0] <= until:
-            when, _, call = heapq.heappop(self._calls)
-            if not call.cancelled:
-                self.now = max(self.now, when)
-                call.callback()
-        self.now = max(self.now, min(until, 1e8))
-
-    @property
-    def timers(self) -> int:
-        return sum(not call.cancelled for _, _, call in self._calls)
 
 
 class Request:

@@ -99,6 +99,7 @@ class LateFleet:
 
     def __init__(self, error: Exception | None = None) -> None:
         self.error = error
+        self.desk = None
 
     def use(self, deployments: Iterable[Deployment]) -> Connections:
         if self.error is not None:
