@@ -17,6 +17,8 @@ class BodyBuffer:
         """Whether a `content-length` says that the body will not fit. What is no number says nothing."""
         if content_length is None or not (content_length.isascii() and content_length.isdigit()):
             return False
+        if len(content_length) < 7:
+            return int(content_length) > self._limit
         limit, length = str(self._limit), content_length.lstrip("0")
         return (len(length), length) > (len(limit), limit)  # as text, because int() refuses absurdly long numbers
 

@@ -19,9 +19,9 @@ from collections.abc import Callable, Iterable
 from google.protobuf.message import DecodeError
 
 from router.gateway.commands import Command, Status
-from router.gateway.openings import Opening, Openings
+from router.gateway.openings import Filter, Opening, Openings
 from router.gateway.options import MachineOptions
-from router.gateway.proto.ext_proc_pb2 import ProcessingRequest, ProtocolConfiguration
+from router.gateway.proto.ext_proc_pb2 import ProcessingRequest
 from router.gateway.request_phase import RequestPhase
 from router.gateway.response_phase import ResponsePhase
 from router.verdict import Fault, Forward, Handler
@@ -75,7 +75,7 @@ class StreamMachine:
         if message.observability_mode:
             return self._observed()
         if not self._started:
-            self._start(message.protocol_config if message.HasField("protocol_config") else None)
+            self._start(Filter.of(message))
         if phase is None:
             return self._end(Status.INVALID_ARGUMENT, "a message without a phase that is known here")
         return _PHASES[phase](self, message)
@@ -111,14 +111,14 @@ class StreamMachine:
         if opening.observed:
             return self._observed()
         if not self._started:
-            self._start(opening.config)
+            self._start(opening.filter)
         return self._request.headers(opening)
 
-    def _start(self, config: ProtocolConfiguration | None) -> None:
+    def _start(self, told: Filter | None) -> None:
         self._started = True
-        if config is not None:
-            self._request.configure(config)
-            self._response.mode = config.response_body_mode
+        if told is not None:
+            self._request.configure(told)
+            self._response.mode = told.response_body_mode
 
     def _observed(self) -> Iterable[Command]:
         return self._end(

@@ -12,7 +12,7 @@ from typing import Final, Self
 import msgspec
 
 from router.gateway.heads import read_head, text
-from router.gateway.proto.ext_proc_pb2 import HttpHeaders, ProcessingRequest, ProtocolConfiguration
+from router.gateway.proto.ext_proc_pb2 import HttpHeaders, ProcessingMode, ProcessingRequest
 from router.wire.http import Head
 
 MOST_BYTES: Final = 2048
@@ -25,17 +25,35 @@ _MARK: Final = b"\x0a\x0econtent-length\x1a"
 """HeaderValue.key = 1 with the name, and the tag of raw_value = 3; one byte of length and the digits follow."""
 
 
+class Filter(msgspec.Struct, frozen=True):
+    """What Envoy says about its filter in the first message of a stream. `early`: it sends a body without waiting for
+    the headers' answer."""
+
+    request_body_mode: ProcessingMode.BodySendMode
+    response_body_mode: ProcessingMode.BodySendMode
+    early: bool
+
+    @classmethod
+    def of(cls, message: ProcessingRequest) -> Self | None:
+        """What `message` says, if it says anything."""
+        if not message.HasField("protocol_config"):
+            return None
+        config = message.protocol_config
+        early = config.send_body_without_waiting_for_header_response
+        return cls(config.request_body_mode, config.response_body_mode, early)
+
+
 class Opening(msgspec.Struct, frozen=True):
     """A headers message of a request.
 
-    `owned` names the router-owned headers that the client sent, `ended` says that no body follows, `config` is what
-    Envoy says about its filter in the first message of a stream, `observed` that it would not heed any answer.
+    `owned` names the router-owned headers that the client sent, `ended` says that no body follows, `observed` that
+    Envoy would not heed any answer.
     """
 
     head: Head
     owned: tuple[str, ...]
     ended: bool
-    config: ProtocolConfiguration | None = None
+    filter: Filter | None = None
     observed: bool = False
 
     @classmethod
@@ -43,8 +61,7 @@ class Opening(msgspec.Struct, frozen=True):
         """What `message`, whose phase is `request_headers`, says."""
         headers: HttpHeaders = message.request_headers
         head, owned = read_head(headers.headers, body_follows=not headers.end_of_stream)
-        config = message.protocol_config if message.HasField("protocol_config") else None
-        return cls(head, owned, headers.end_of_stream, config, message.observability_mode)
+        return cls(head, owned, headers.end_of_stream, Filter.of(message), message.observability_mode)
 
 
 class Openings:
@@ -64,7 +81,7 @@ class Openings:
         head = opening.head
         headers = {**head.headers, _LENGTH: text(data[start:stop])}
         return Opening(
-            Head(head.method, head.path, headers), opening.owned, opening.ended, opening.config, opening.observed
+            Head(head.method, head.path, headers), opening.owned, opening.ended, opening.filter, opening.observed
         )
 
     def keep(self, data: bytes, opening: Opening) -> None:

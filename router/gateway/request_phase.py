@@ -9,9 +9,9 @@ from itertools import chain
 from router.gateway import replies
 from router.gateway.body import BodyBuffer
 from router.gateway.commands import Command, Decide, Finish, Send, Status
-from router.gateway.openings import Opening
+from router.gateway.openings import Filter, Opening
 from router.gateway.options import MachineOptions
-from router.gateway.proto.ext_proc_pb2 import HttpBody, ProcessingMode, ProtocolConfiguration
+from router.gateway.proto.ext_proc_pb2 import HttpBody, ProcessingMode
 from router.gateway.replies import Changes, Direction
 from router.verdict import AnswerWatch, Fault, Forward, Handler, HeadVerdict
 from router.wire.http import Head, Reply
@@ -108,12 +108,12 @@ class RequestPhase:
         """Whether the end of the stream was told."""
         return self._state is _FINISHED
 
-    def configure(self, config: ProtocolConfiguration) -> None:
+    def configure(self, told: Filter) -> None:
         """Take what the proxy says about its filter, before anything else."""
-        self._mode = config.request_body_mode
-        self._response_body_mode = config.response_body_mode
+        self._mode = told.request_body_mode
+        self._response_body_mode = told.response_body_mode
         # Envoy ignores overrides when it does not wait for the headers' answer.
-        self._override = self._override and not config.send_body_without_waiting_for_header_response
+        self._override = self._override and not told.early
 
     # -- what Envoy sends ---------------------------------------------------------------------------------------------
 

@@ -26,8 +26,11 @@ def read(document: Object, model: str | None, stream: bool) -> LlmRequest:
     messages = document.get("messages")
     if type(messages) is not list or not messages:
         raise wrong("messages", "an array with at least one message")
-    tools = tool_texts(document.get("tools")) + tool_texts(document.get("functions"), "functions")
-    return build(Format.CHAT, model, stream, "", _turns(messages), tools)
+    tools = tool_texts(document.get("tools"))
+    if "functions" in document:
+        tools += tool_texts(document["functions"], "functions")
+    turns = [_usual(message) or _turn(message, f"messages[{index}]") for index, message in enumerate(messages)]
+    return build(Format.CHAT, model, stream, "", turns, tools)
 
 
 def role_of(message: Object, where: str) -> Role:
@@ -38,20 +41,15 @@ def role_of(message: Object, where: str) -> Role:
     return _ROLES.get(role, "user")
 
 
-def _turns(messages: list[Any]) -> Iterator[Turn]:
-    for index, message in enumerate(messages):
-        if (usual := _usual(message)) is not None:
-            yield usual
-            continue
-        where = f"messages[{index}]"
-        if type(message) is not dict:
-            raise wrong(where, "an object")
-        refuse_lookalikes(message, where)
-        role = role_of(message, where)
-        text = content_text(message.get("content"), f"{where}.content")
-        if role == "assistant":
-            text = join([text, *_assistant_extras(message, where)])
-        yield Turn(role, text)
+def _turn(message: Any, where: str) -> Turn:
+    if type(message) is not dict:
+        raise wrong(where, "an object")
+    refuse_lookalikes(message, where)
+    role = role_of(message, where)
+    text = content_text(message.get("content"), f"{where}.content")
+    if role == "assistant":
+        text = join([text, *_assistant_extras(message, where)])
+    return Turn(role, text)
 
 
 def _usual(message: Any) -> Turn | None:

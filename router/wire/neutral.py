@@ -66,5 +66,7 @@ def build(
 ) -> LlmRequest:
     """The request, with the text of system turns added to `system`."""
     kept = tuple(turns)
-    parts = [system, *(turn.text for turn in kept if turn.role == "system")]
-    return LlmRequest(format, model, stream, "\n\n".join(part for part in parts if part), kept, tools)
+    parts = [turn.text for turn in kept if turn.role == "system" and turn.text]
+    if system:
+        parts.insert(0, system)
+    return LlmRequest(format, model, stream, "\n\n".join(parts), kept, tools)

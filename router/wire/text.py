@@ -69,7 +69,7 @@ def tool_texts(tools: Any, where: str = "tools") -> tuple[ToolText, ...]:
         return ()
     if type(tools) is not list:
         raise wrong(where, "an array")
-    return tuple(_tool_text(tool, f"{where}[{index}]") for index, tool in enumerate(tools))
+    return tuple([_tool_text(tool, f"{where}[{index}]") for index, tool in enumerate(tools)])
 
 
 def join(texts: Iterable[str], separator: str = "\n") -> str:
