@@ -14,7 +14,8 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from router.asking.plan import StagePlan, StateKey, is_blank, prepare
-from router.config.plan import Deployment, Recipe
+from router.config.deployments import Deployment
+from router.config.plan import Recipe
 from router.deciding.engine import CompiledRecipe
 from router.deciding.possible import Outlook
 from router.questions import Unknown, UnknownReason

@@ -15,8 +15,9 @@ from router.acting.target import Contest, Refused
 from router.asking.asker import Asker
 from router.asking.plan import StagePlan, prepare
 from router.config.candidates import ModelRef
+from router.config.deployments import Deployment
 from router.config.measures import LatencyRule, MeasureRule
-from router.config.plan import ApiFormat, Deployment, Plan, ProviderModel, Recipe
+from router.config.plan import ApiFormat, Plan, ProviderModel, Recipe
 from router.questions import Answer, ChoiceAnswer, Unknown, UnknownReason
 from router.scan.view import routing_view
 from router.wire.errors import ErrorCode

@@ -11,7 +11,7 @@ from enum import Enum
 from hashlib import sha256
 
 from router.config.credentials import KeyUnavailable, read_key
-from router.config.plan import KeySource
+from router.config.deployments import KeySource
 from router.config.services import AccessToken, Role, is_loopback
 
 SHORTEST_TOKEN = 16

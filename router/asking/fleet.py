@@ -24,7 +24,7 @@ from router.asking.probe import ready
 from router.asking.replicas import Replicas
 from router.asking.supervise import Command, RuntimeProcess, default_command, private_dir
 from router.config.credentials import KeyUnavailable, read_key
-from router.config.plan import Deployment, Dialect, KeySource
+from router.config.deployments import Deployment, Dialect, KeySource
 
 logger = logging.getLogger("pointsman.runtime_process")
 

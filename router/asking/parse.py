@@ -17,7 +17,7 @@ import orjson
 from router.asking import openai
 from router.asking.errors import BadResponse
 from router.asking.plan import Asked, Call, Composition, Consumer, part_name
-from router.config.plan import Dialect
+from router.config.deployments import Dialect
 from router.questions import (
     Answer,
     ChoiceAnswer,

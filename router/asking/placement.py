@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from router.config.plan import Deployment
+from router.config.deployments import Deployment
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,8 @@ from router.asking import openai
 from router.asking.answer_cache import question_digest
 from router.asking.placement import model_name
 from router.asking.render import as_asked, must_compose, noul_for_label, render
-from router.config.plan import Deployment, Dialect, QuestionRule, StateKind
+from router.config.deployments import Deployment, Dialect
+from router.config.plan import QuestionRule, StateKind
 from router.questions import Capabilities, Question, QuestionType, Unknown, UnknownReason
 
 StateKey = tuple[str, StateKind]

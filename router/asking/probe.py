@@ -12,7 +12,8 @@ from router.asking.parse import read_answers
 from router.asking.placement import model_name
 from router.asking.plan import bind, prepare
 from router.asking.replicas import Replicas
-from router.config.plan import Deployment, QuestionRule, StateKind
+from router.config.deployments import Deployment
+from router.config.plan import QuestionRule, StateKind
 from router.questions import Capabilities, Unknown
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from router.config.plan import KeySource
+from router.config.deployments import KeySource
 
 
 class KeyUnavailable(ValueError):

@@ -8,24 +8,24 @@ decisions read is kept: a rule that nothing reads is never asked ("Performance a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
 from router.config.actions import NOTHING, Actions
 from router.config.candidates import ModelRef
+from router.config.deployments import Deployment
 from router.config.guards import GuardRule
 from router.config.heuristics import HeuristicRule
 from router.config.measures import MeasureRule, Price
 from router.config.offers import Offer, Offers
 from router.config.overload import DEFAULT_OVERLOAD, NO_BOUNDS, AdmissionSettings, OverloadSettings
+from router.config.projections import BandMapping, Partition, Score
 from router.config.services import AccessToken, ReplaySettings, TracingSettings
-from router.config.sizes import DEFAULT_SCAN, RoutingView, ScanWindow, WrittenSizes
-from router.questions import Answer, Capabilities, Predicate, Question
+from router.questions import Answer, Predicate, Question
 
 OnError = Literal["match", "no_match"]
 OnUnknown = Literal["match", "no_match", "fail_request"]
-ValueSource = Literal["binary", "confidence", "raw", "score"]
 Aggregation = Literal["max", "mean", "any"]
 
 
@@ -60,69 +60,6 @@ class Operator(StrEnum):
     AND = "AND"
     OR = "OR"
     NOT = "NOT"
-
-
-class Dialect(StrEnum):
-    """How a server is asked.
-
-    RUNTIME is System One with what model runtimes add (several states in a call, options); SYSTEMONE the base that
-    every server of the protocol reads; OPENAI the Decisions API.
-    """
-
-    RUNTIME = "runtime"
-    SYSTEMONE = "systemone"
-    OPENAI = "openai"
-
-
-@dataclass(frozen=True, slots=True)
-class KeySource:
-    """Where the router finds an API key. Exactly one is set."""
-
-    env: str | None = None
-    file: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Deployment:
-    """A decision model that questions can be sent to.
-
-    Exactly one of `artifact` (started and watched by the router) and `endpoint` (`http://h:p`, `unix:///path`, or the
-    full URL of a remote API; never started by us) is set. `replicas` are further endpoints of the same model, `key`
-    where their key is. `revision` is the commit of an artifact of a hub, and `shared_context` keeps the tokens of
-    states across its calls. `view` bounds what routing questions read, `scan` says how guards read all of it; `sizes`
-    is what both come from (None: they stay as they are). `timeout_ms` bounds one attempt of a call to an attached or
-    remote model; None when not written. `max_calls` bounds the calls in flight. `capabilities` is None while nobody has
-    told what the model can do.
-    """
-
-    name: str
-    artifact: str | None
-    endpoint: str | None
-    served_name: str
-    device: str
-    timeout_ms: int | None
-    view: RoutingView
-    capabilities: Capabilities | None
-    dialect: Dialect = Dialect.RUNTIME
-    replicas: tuple[str, ...] = ()
-    key: KeySource | None = None
-    max_calls: int = 512
-    revision: str | None = None
-    shared_context: bool = False
-    scan: ScanWindow = DEFAULT_SCAN
-    sizes: WrittenSizes | None = None
-
-    @property
-    def endpoints(self) -> tuple[str, ...]:
-        """Every endpoint of the model; none for one that the router starts."""
-        return () if self.endpoint is None else (self.endpoint, *self.replicas)
-
-    def described(self, capabilities: Capabilities) -> Deployment:
-        """The same once its model has said what it can do: what it reads is cut to its length."""
-        if self.sizes is None:
-            return replace(self, capabilities=capabilities)
-        length = capabilities.readable_tokens
-        return replace(self, capabilities=capabilities, view=self.sizes.view(length), scan=self.sizes.scan(length))
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,65 +159,6 @@ class Decision:
     def catch_all(self) -> bool:
         """Whether it matches anything: an AND of nothing."""
         return isinstance(self.rule, Node) and self.rule.operator is Operator.AND and not self.rule.children
-
-
-@dataclass(frozen=True, slots=True)
-class ScoreInput:
-    """One term of a weighted sum.
-
-    `family` "projection": `source` "score" reads another score by name, "confidence" a mapping output's confidence.
-    Any other family: `name` is the key of a rule, `key` one of its options or labels (None: the bare value).
-    `match`/`miss` are the values of a binary input.
-    """
-
-    family: str
-    name: str
-    key: str | None
-    weight: float
-    source: ValueSource
-    match: float
-    miss: float
-
-
-@dataclass(frozen=True, slots=True)
-class Score:
-    """A named weighted sum over signals and other scores."""
-
-    name: str
-    inputs: tuple[ScoreInput, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Output:
-    """A named band of a score; decisions read it as `type: projection`."""
-
-    name: str
-    bounds: Predicate
-
-
-@dataclass(frozen=True, slots=True)
-class BandMapping:
-    """Turns a score into outputs: the first that holds (`threshold_bands`) or all that hold (`multi_emit`)."""
-
-    name: str
-    source: str
-    method: Literal["threshold_bands", "multi_emit"]
-    slope: float
-    outputs: tuple[Output, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Partition:
-    """Rules of which at most one matches: the surest; `default` when none does.
-
-    `members` and `default` are keys of rules. With `temperature`, the winner's confidence is its softmax among those
-    that matched.
-    """
-
-    name: str
-    members: tuple[str, ...]
-    default: str
-    temperature: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from router.config.plan import Partition
+from router.config.projections import Partition
 from router.questions import UnknownReason
 from router.signals.reading import Reading
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from router.config.plan import BandMapping, Output, Score, ScoreInput
+from router.config.projections import BandMapping, Output, Score, ScoreInput
 from router.deciding.bands import Region, contains, first_regions, region
 from router.deciding.kleene import FALSE, UNKNOWN, ScoreKind, Truth, Verdict
 from router.signals.reading import Reading

@@ -11,9 +11,10 @@ import orjson
 
 from router.asking.placement import model_name
 from router.asking.render import as_asked, render
+from router.config.deployments import Deployment
 from router.config.families import family_of, written_name
 from router.config.heuristics import HeuristicRule
-from router.config.plan import Deployment, Plan, QuestionRule, Recipe, StateKind
+from router.config.plan import Plan, QuestionRule, Recipe, StateKind
 from router.deciding.engine import CompiledRecipe
 from router.explaining.notes import Notes
 from router.questions import Answer, Predicate, QuestionType, Unknown, UnknownReason

@@ -12,7 +12,8 @@ from router.asking.fleet import Connections, Fleet
 from router.asking.plan import composed
 from router.asking.probe import probe
 from router.asking.report import CallObserver
-from router.config.plan import Deployment, Dialect, Plan, QuestionRule
+from router.config.deployments import Deployment, Dialect
+from router.config.plan import Plan, QuestionRule
 from router.generation import Generation
 from router.questions import Capabilities, QuestionType
 from router.serving.embedding import embed_candidates

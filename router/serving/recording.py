@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from router.config.credentials import KeyUnavailable, read_key
-from router.config.plan import KeySource
+from router.config.deployments import KeySource
 from router.config.services import RedisSettings, ReplaySettings
 from router.explaining.endings import Ended
 from router.explaining.records import Encoder, Recorder, Sketch

@@ -10,7 +10,7 @@ import pytest
 from router.asking.asker import Asker
 from router.asking.client import SystemOneClient
 from router.asking.line import Line
-from router.config.plan import Dialect
+from router.config.deployments import Dialect
 from router.questions import Answer, ChoiceAnswer, NoulAnswer, QuestionType, ScoreAnswer, SetAnswer, Unknown
 from tests.unit.asking.asking_builders import (
     capabilities,

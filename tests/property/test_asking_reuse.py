@@ -15,7 +15,8 @@ from router.asking.answer_cache import AnswerCache
 from router.asking.asker import Asker
 from router.asking.line import Line
 from router.asking.plan import StateKey
-from router.config.plan import Dialect, QuestionRule, StateKind
+from router.config.deployments import Dialect
+from router.config.plan import QuestionRule, StateKind
 from router.questions import Answer, NoulAnswer, Unknown, UnknownReason
 from tests.unit.asking.asking_builders import deployment, noul, rule, stage
 

@@ -9,7 +9,8 @@ from typing import Literal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from router.config.plan import BandMapping, Leaf, Output, Partition, Recipe, Rule, Score, ScoreInput
+from router.config.plan import Leaf, Recipe, Rule
+from router.config.projections import BandMapping, Output, Partition, Score, ScoreInput
 from router.deciding.engine import Outcome, decide, prepare
 from router.deciding.possible import Outlook
 from router.questions import NoulAnswer, Predicate

@@ -7,7 +7,7 @@ from typing import Literal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from router.config.plan import BandMapping, Output, Score, ScoreInput, ValueSource
+from router.config.projections import BandMapping, Output, Score, ScoreInput, ValueSource
 from router.deciding.bands import contains, first_regions, region
 from router.deciding.kleene import Truth
 from router.deciding.projections import Projections

@@ -6,9 +6,10 @@ import textwrap
 from typing import Any
 from unittest.mock import patch
 
+from router.config.deployments import Deployment
 from router.config.guards import GuardRule
 from router.config.load import Loaded, load
-from router.config.plan import Deployment, Recipe
+from router.config.plan import Recipe
 from router.config.problems import ConfigError
 from router.questions import Capabilities, QuestionType
 

@@ -7,11 +7,12 @@ from router.config.compiler.catalogue import Catalogue
 from router.config.compiler.context import Context, Names, deprecated
 from router.config.compiler.measures import factor_rule, latency_rule
 from router.config.compiler.questions import DEFAULT_TIMEOUT_MS
+from router.config.deployments import Deployment
 from router.config.model import decisions as dialect
 from router.config.model.providers import Defaults, Providers
 from router.config.model.providers import ProviderModel as WrittenModel
 from router.config.model.selectors import SystemoneSelector
-from router.config.plan import ApiFormat, Deployment, ProviderModel, QuestionRule, Selector, StateKind
+from router.config.plan import ApiFormat, ProviderModel, QuestionRule, Selector, StateKind
 from router.config.problems import Path
 from router.questions import Option, Question, QuestionType
 

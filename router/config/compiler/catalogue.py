@@ -15,8 +15,8 @@ from router.config.compiler.endpoints import (
     written_capabilities,
 )
 from router.config.compiler.sizes import check_sizes, written_sizes
+from router.config.deployments import Deployment
 from router.config.model import globals as dialect
-from router.config.plan import Deployment
 from router.config.problems import Path
 from router.config.sizes import WrittenSizes
 from router.questions import Capabilities

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import Any, Generic, TypeVar
 
+from router.config.deployments import KeySource
 from router.config.document import Block, Document, Items
 from router.config.model.base import Model
 from router.config.model.bounds import Bounds
-from router.config.plan import KeySource
 from router.config.problems import Path, nearest
 from router.config.scalars import NULL
 from router.questions import Capabilities, Predicate

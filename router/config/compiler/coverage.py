@@ -8,11 +8,12 @@ from __future__ import annotations
 from typing import Final
 
 from router.config.compiler.context import Context
+from router.config.deployments import Deployment, Dialect
 from router.config.families import SYSTEMONE
 from router.config.guards import GuardRule
 from router.config.model.guards import GuardRule as WrittenGuard
 from router.config.model.signals import SystemoneRule
-from router.config.plan import Deployment, Dialect, QuestionRule
+from router.config.plan import QuestionRule
 from router.questions import QuestionType
 
 WINDOWED: Final = (QuestionType.NOUL, QuestionType.SET, QuestionType.SPAN)

@@ -8,9 +8,10 @@ from __future__ import annotations
 from router.config.compiler.catalogue import Catalogue
 from router.config.compiler.context import PROBABILITY, Context
 from router.config.compiler.questions import DEFAULT_TIMEOUT_MS, Asked
+from router.config.deployments import Deployment, Dialect
 from router.config.families import EMBEDDING, rule_key
 from router.config.model.learned import EmbeddingRule
-from router.config.plan import Deployment, Dialect, QuestionRule, StateKind
+from router.config.plan import QuestionRule, StateKind
 from router.questions import Option, Predicate, Question, QuestionType
 
 

@@ -10,8 +10,8 @@ import re
 from urllib.parse import urlsplit
 
 from router.config.compiler.context import Context
+from router.config.deployments import Dialect, KeySource
 from router.config.model import globals as dialect
-from router.config.plan import Dialect, KeySource
 from router.config.problems import Path
 from router.questions import Capabilities, QuestionType
 

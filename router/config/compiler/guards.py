@@ -15,10 +15,11 @@ from router.config.compiler.context import PROBABILITY, Context
 from router.config.compiler.coverage import check_unscanned, guard_timeout_ms
 from router.config.compiler.learned import preset_question
 from router.config.compiler.questions import Asked, labels_of
+from router.config.deployments import Deployment
 from router.config.families import rule_key
 from router.config.guards import GuardPolicy, GuardRule, Hazard
 from router.config.model import guards as dialect
-from router.config.plan import Deployment, StateKind
+from router.config.plan import StateKind
 from router.config.problems import Path, nearest
 from router.questions import Predicate, Question, QuestionType
 

@@ -13,9 +13,10 @@ from typing import Final, NamedTuple
 from router.config.compiler.catalogue import Catalogue
 from router.config.compiler.context import PROBABILITY, Context
 from router.config.compiler.questions import DEFAULT_TIMEOUT_MS, NOUL_DEFAULT, Asked, answers, free_question, labels_of
+from router.config.deployments import Deployment
 from router.config.families import rule_key
 from router.config.model.learned import DomainRule, LearnedRule
-from router.config.plan import Deployment, QuestionRule, StateKind
+from router.config.plan import QuestionRule, StateKind
 from router.config.presets import public_presets
 from router.config.problems import Path, nearest
 from router.questions import Answer, ChoiceAnswer, Predicate, Question, QuestionType

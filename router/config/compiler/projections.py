@@ -7,7 +7,7 @@ from router.config.compiler.rules import check_label
 from router.config.compiler.signals import Signals
 from router.config.families import EMBEDDING, PROJECTION, SPELLINGS, rule_key
 from router.config.model import projections as dialect
-from router.config.plan import BandMapping, Output, Partition, Score, ScoreInput, ValueSource
+from router.config.projections import BandMapping, Output, Partition, Score, ScoreInput, ValueSource
 from router.questions import Predicate
 
 DEFAULT_SLOPE = 12.0

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from router.config.compiler.catalogue import Catalogue
 from router.config.compiler.context import PROBABILITY, Context
 from router.config.compiler.coverage import check_coverage, whole_rule
+from router.config.deployments import Deployment
 from router.config.guards import GuardRule
 from router.config.heuristics import HeuristicRule
 from router.config.model import signals as dialect
-from router.config.plan import Deployment, QuestionRule, StateKind
+from router.config.plan import QuestionRule, StateKind
 from router.config.presets import public_presets
 from router.config.problems import nearest
 from router.questions import Capabilities, Option, Predicate, Question, QuestionType, SpanHead

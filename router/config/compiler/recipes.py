@@ -16,7 +16,8 @@ from router.config.compiler.rules import Rules
 from router.config.compiler.signals import Signals
 from router.config.model import decisions as dialect
 from router.config.model.recipes import Recipe as WrittenRecipe
-from router.config.plan import ApiFormat, Decision, Partition, ProviderModel, Recipe, Score, leaves_of
+from router.config.plan import ApiFormat, Decision, ProviderModel, Recipe, leaves_of
+from router.config.projections import Partition, Score
 
 
 class Recipes:

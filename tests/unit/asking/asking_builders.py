@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from router.asking.plan import Asked, StagePlan, StateKey, bind, prepare
-from router.config.plan import Deployment, QuestionRule, StateKind
+from router.config.deployments import Deployment
+from router.config.plan import QuestionRule, StateKind
 from router.config.sizes import RoutingView
 from router.questions import DECIDING, Capabilities, Option, Question, QuestionType
 

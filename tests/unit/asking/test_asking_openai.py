@@ -15,7 +15,8 @@ from router.asking.line import Line
 from router.asking.openai import render
 from router.asking.parse import read_answers
 from router.asking.plan import StagePlan
-from router.config.plan import Dialect, StateKind
+from router.config.deployments import Dialect
+from router.config.plan import StateKind
 from router.questions import (
     Answer,
     ChoiceAnswer,

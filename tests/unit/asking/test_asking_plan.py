@@ -2,7 +2,8 @@ import orjson
 import pytest
 
 from router.asking.plan import bind
-from router.config.plan import Dialect, StateKind
+from router.config.deployments import Dialect
+from router.config.plan import StateKind
 from router.questions import Question, QuestionType, Unknown, UnknownReason
 from tests.unit.asking.asking_builders import (
     NO_SET,

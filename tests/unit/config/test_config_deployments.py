@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from router.config.credentials import KeyUnavailable, read_key, why_absent
-from router.config.plan import Deployment, Dialect, KeySource
+from router.config.deployments import Deployment, Dialect, KeySource
 from router.config.problems import ConfigError
 from router.questions import QuestionType
 from tests.support.config_samples import GOOD, edited, read

@@ -6,8 +6,8 @@ import pytest
 
 from router.asking.placement import placement_of, placements
 from router.asking.supervise import default_command
+from router.config.deployments import Deployment
 from router.config.load import load
-from router.config.plan import Deployment
 from router.config.problems import ConfigError
 from router.questions import Capabilities
 from tests.support.config_samples import describe, edited

@@ -8,7 +8,8 @@ from typing import Literal
 
 import pytest
 
-from router.config.plan import BandMapping, Decision, Output, Recipe, Score, ScoreInput
+from router.config.plan import Decision, Recipe
+from router.config.projections import BandMapping, Output, Score, ScoreInput
 from router.deciding.engine import decide, prepare
 from router.deciding.kleene import FALSE, TRUE_UNSCORED, UNKNOWN, every, negated, some
 from router.deciding.projections import Range, confidence_in_band

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from router.config.plan import BandMapping, Decision, Output, Recipe, Score, ScoreInput
+from router.config.plan import Decision, Recipe
+from router.config.projections import BandMapping, Output, Score, ScoreInput
 from router.deciding.engine import Outcome, decide, prepare
 from router.deciding.kleene import Truth
 from router.questions import (

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from router.config.plan import Partition
+from router.config.projections import Partition
 from router.deciding.partitions import Partitions
 from router.questions import QuestionType, UnknownReason
 from router.signals.reading import Reading

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from router.config.plan import BandMapping, Decision, Output, Recipe, Score, ScoreInput
+from router.config.plan import Decision, Recipe
+from router.config.projections import BandMapping, Output, Score, ScoreInput
 from router.deciding.engine import prepare
 from router.deciding.possible import can_still_be_selected, needed_rules
 from router.questions import NoulAnswer, Predicate, Unknown, UnknownReason

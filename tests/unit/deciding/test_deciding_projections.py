@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 import pytest
 
-from router.config.plan import BandMapping, Output, QuestionRule, Score, ScoreInput, StateKind
+from router.config.plan import QuestionRule, StateKind
+from router.config.projections import BandMapping, Output, Score, ScoreInput
 from router.deciding.bands import contains, first_regions, region
 from router.deciding.kleene import ScoreKind, Truth
 from router.deciding.projections import Projected, Projections, Range

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from router.config.heuristics import KeywordRule
-from router.config.plan import Leaf, Partition
+from router.config.plan import Leaf
+from router.config.projections import Partition
 from router.deciding.engine import prepare
 from router.explaining.explanation import explain
 from router.explaining.facts import computed_id, rule_ids

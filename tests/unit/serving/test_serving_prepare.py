@@ -7,7 +7,8 @@ from typing import Any, cast
 import pytest
 
 from router.asking.fleet import Connections, Fleet
-from router.config.plan import Deployment, Plan
+from router.config.deployments import Deployment
+from router.config.plan import Plan
 from router.questions import DECIDING, Capabilities
 from router.serving.errors import NotServable
 from router.serving.prepare import asked_deployments, connect, prepare, undescribed

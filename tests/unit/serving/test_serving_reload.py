@@ -15,7 +15,8 @@ import pytest
 
 from router.admin.status import Status
 from router.asking.errors import SupervisionError
-from router.config.plan import Deployment, Plan
+from router.config.deployments import Deployment
+from router.config.plan import Plan
 from router.gateway.envoy.admin import AdminError, RejectedError
 from router.generation import Generation
 from router.observe import Metrics

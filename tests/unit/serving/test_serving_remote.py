@@ -10,7 +10,8 @@ import pytest
 
 from router.asking.answer_cache import CAPACITY_ENV
 from router.asking.fleet import Fleet
-from router.config.plan import Dialect, Plan
+from router.config.deployments import Dialect
+from router.config.plan import Plan
 from router.generation import Generation
 from router.observe import Metrics
 from router.pipeline import Pipeline

@@ -8,7 +8,8 @@ import pytest
 
 from router.config.actions import Actions
 from router.config.guards import GuardPolicy, GuardRule, Hazard
-from router.config.plan import Leaf, Recipe, Score, ScoreInput, StateKind
+from router.config.plan import Leaf, Recipe, StateKind
+from router.config.projections import Score, ScoreInput
 from router.deciding.engine import decide, prepare
 from router.deciding.refusing import could_refuse, match_alone_refuses
 from router.questions import (
