@@ -66,6 +66,15 @@ class Asker:
         self._observer = observer
         self._clock = clock
 
+    @property
+    def clock(self) -> Callable[[], float]:
+        """The clock of its deadlines."""
+        return self._clock
+
+    def line(self, deployment: str) -> Line | None:
+        """The line to a deployment, if there is one."""
+        return self._lines.get(deployment)
+
     async def ask(
         self,
         stage: StagePlan,
@@ -95,11 +104,41 @@ class Asker:
         reports = [report for inquiry in inquiries for report in inquiry.reports(now)]
         return StageAnswers({**bound.unread, **_answers(inquiries)}, tuple(reports))
 
+    async def call(
+        self,
+        call: Call,
+        *,
+        deadline: float,
+        waiting: RequestWait | None,
+        overloaded: Callable[[], None],
+        reports: list[CallReport],
+    ) -> Mapping[str, Answer]:
+        """Make one call until `deadline`, under the rules of `ask`, and return its answers by rule.
+
+        `overloaded` is called when it begins to wait for room. `reports` gets the calls that were made for it, also
+        when it is cancelled: none where all was answered before.
+        """
+        inquiry = self._begin(call, deadline, waiting, overloaded)
+        try:
+            await self._wait(inquiry)
+            if inquiry.again is not None:
+                await inquiry.again
+        finally:
+            inquiry.leave()
+            reports += inquiry.reports(self._clock())
+        return _answers([inquiry])
+
     # What is known, what is on its way, and what must be asked.
 
-    def _begin(self, call: Call, stage_deadline: float, waiting: RequestWait | None) -> Inquiry:
+    def _begin(
+        self,
+        call: Call,
+        stage_deadline: float,
+        waiting: RequestWait | None,
+        overloaded: Callable[[], None] | None = None,
+    ) -> Inquiry:
         now = self._clock()
-        inquiry = Inquiry(call, stage_deadline, now, min(call.timeout_s, stage_deadline - now))
+        inquiry = Inquiry(call, stage_deadline, now, min(call.timeout_s, stage_deadline - now), told=overloaded)
         line = self._lines.get(call.deployment)
         if line is None or not self._is_ready(call.deployment):
             return self._refuse(inquiry, call, Unavailable("not ready"))
@@ -192,6 +231,8 @@ class Asker:
             awaited = exchange is None or inquiry.in_time(exchange)
             if awaited and inquiry.again is None and not inquiry.over:
                 inquiry.again = asyncio.create_task(self._ask_again(inquiry, line, waiting))
+                if inquiry.told is not None:
+                    inquiry.told()
 
         for exchange in exchanges:
             exchange.watchers.append(partial(no_room, exchange))

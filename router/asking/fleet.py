@@ -25,6 +25,7 @@ from router.asking.replicas import Replicas
 from router.asking.supervise import Command, RuntimeProcess, default_command, private_dir
 from router.config.credentials import KeyUnavailable, read_key
 from router.config.deployments import Deployment, Dialect, KeySource
+from router.scan.pace import DeploymentPace
 
 logger = logging.getLogger("pointsman.runtime_process")
 
@@ -93,6 +94,7 @@ class Fleet:
         self._managed: dict[Placement, _Running] = {}
         self._replaced: list[SystemOneClient] = []
         self._attached: dict[tuple[str, KeySource | None], tuple[str | None, SystemOneClient]] = {}
+        self._paces: dict[str, DeploymentPace] = {}
 
     async def __aenter__(self) -> Self:
         return self
@@ -113,6 +115,10 @@ class Fleet:
         lines: dict[str, Line] = {}
         clients: dict[str, SystemOneClient | Replicas] = {}
         processes: dict[str, RuntimeProcess] = {}
+        deployments = list(deployments)
+        # What models elsewhere have been found to read in a second stays known over reloads; ours have their line.
+        paces = {_gate(each): DeploymentPace() for each in deployments if each.endpoint is not None}
+        self._paces = paces = {gate: self._paces.get(gate, pace) for gate, pace in paces.items()}
         for deployment in deployments:
             placement = placement_of(deployment)
             if placement is not None:
@@ -133,6 +139,7 @@ class Fleet:
                     gate=_gate(deployment),
                     heeds=remote,
                 )
+                line.pace = paces[line.gate]
                 lines[deployment.name] = self._line(line)
         return Connections(lines, clients, processes)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from router.asking.errors import CallOutcome
@@ -24,7 +24,7 @@ class Inquiry:
     A call is made once, and again only while the request waits for room in its model. `began` and `wait_s` are of the
     last attempt, and `failed` says why it could not be made. `sources` hold every question, part by part and by id.
     `own` are the calls that were made for it, each of `unsent` could not be, and `refused` says that none was. `again`
-    asks again, once a call found no room.
+    asks again, once a call found no room; `told` is called then.
     """
 
     call: Call
@@ -40,6 +40,7 @@ class Inquiry:
     waits: dict[Exchange, float] = field(default_factory=dict)
     again: asyncio.Task[None] | None = None
     over: bool = False
+    told: Callable[[], None] | None = None
 
     @property
     def waiting(self) -> bool:

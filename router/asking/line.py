@@ -24,6 +24,7 @@ from router.asking.parse import read_response
 from router.asking.plan import Call
 from router.asking.report import CallObserver, CallReport
 from router.questions import Answer, Unknown, UnknownReason
+from router.scan.pace import DeploymentPace
 
 logger = logging.getLogger("pointsman.asking")
 
@@ -120,6 +121,8 @@ class Line:
         heeds: bool = False,
     ) -> None:
         self.gate = gate
+        self.pace = DeploymentPace()
+        """How fast its model reads windows."""
         self._desk = desk
         self._heeds = heeds
         self.client = client

@@ -87,6 +87,15 @@ class StagePlan:
 
 
 @dataclass(frozen=True, slots=True)
+class Rider:
+    """A question about a text of its own that travels in the stage's call to its deployment."""
+
+    stage: DeploymentStage
+    consumer: Consumer
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Part:
     """One state of a call with its questions; every question stands once."""
 
@@ -176,33 +185,50 @@ def prepare(questions: Sequence[QuestionRule], deployments: Mapping[str, Deploym
     by_deployment: dict[str, list[QuestionRule]] = {}
     for rule in questions:
         by_deployment.setdefault(rule.deployment, []).append(rule)
-    stages = tuple(_prepare_deployment(deployments[name], rules) for name, rules in by_deployment.items())
+    stages = tuple(prepare_deployment(deployments[name], rules) for name, rules in by_deployment.items())
     states = dict.fromkeys((rule.deployment, rule.state) for rule in questions)
     return StagePlan(stages, tuple(states))
 
 
-def bind(stage: StagePlan, texts: Mapping[StateKey, str]) -> Bound:
-    """The calls for one request. `texts` holds every key of `stage.states`; blank text is not asked about."""
+def bind(stage: StagePlan, texts: Mapping[StateKey, str], riders: Iterable[Rider] = ()) -> Bound:
+    """The calls for one request. `texts` holds every key of `stage.states`; blank text is not asked about.
+
+    `riders` travel along; a deployment that the stage does not ask gets a call for them.
+    """
     calls: list[Call] = []
     unread: dict[str, Unknown] = {}
+    riding: dict[str, list[Rider]] = {}
+    for rider in riders:
+        riding.setdefault(rider.stage.name, []).append(rider)
     for deployment in stage.deployments:
-        readers: _Readers = []
-        parts: _Parts = {}
-        index: dict[str, int] = {}
+        about: list[tuple[Consumer, str]] = []
         for consumer in deployment.consumers:
             text = texts[deployment.name, consumer.state]
             if is_blank(text):
                 unread[consumer.rule] = Unknown(UnknownReason.NO_TEXT)
-                continue
-            part = parts.setdefault(text, {})
-            part.update((asked.id, asked) for asked in consumer.asked)
-            readers.append((consumer, index.setdefault(text, len(index))))
-        if deployment.dialect is Dialect.RUNTIME:
-            groups = [(readers, parts)] if readers else []
-        else:
-            groups = _one_state_each(readers, parts)
-        calls.extend(_call(deployment, *group) for group in groups)
+            else:
+                about.append((consumer, text))
+        about += ((rider.consumer, rider.text) for rider in riding.pop(deployment.name, ()))
+        calls.extend(calls_about(deployment, about))
+    for left in riding.values():
+        calls.extend(calls_about(left[0].stage, [(rider.consumer, rider.text) for rider in left]))
     return Bound(tuple(calls), unread)
+
+
+def calls_about(deployment: DeploymentStage, about: Iterable[tuple[Consumer, str]]) -> list[Call]:
+    """The calls that ask for all of these, each about its text: one, unless the server reads one state a call."""
+    readers: _Readers = []
+    parts: _Parts = {}
+    index: dict[str, int] = {}
+    for consumer, text in about:
+        part = parts.setdefault(text, {})
+        part.update((asked.id, asked) for asked in consumer.asked)
+        readers.append((consumer, index.setdefault(text, len(index))))
+    if deployment.dialect is Dialect.RUNTIME:
+        groups = [(readers, parts)] if readers else []
+    else:
+        groups = _one_state_each(readers, parts)
+    return [_call(deployment, *group) for group in groups]
 
 
 def _one_state_each(readers: _Readers, parts: _Parts) -> list[tuple[_Readers, _Parts]]:
@@ -222,12 +248,13 @@ def _call(
     return Call(deployment, bound, tuple(readers), timeout_s)
 
 
-def _prepare_deployment(deployment: Deployment, rules: Iterable[QuestionRule]) -> DeploymentStage:
+def prepare_deployment(deployment: Deployment, rules: Iterable[QuestionRule], prefix: str = "q") -> DeploymentStage:
+    """What rules ask one deployment. Questions that may travel with another stage's have ids of another `prefix`."""
     known: dict[Question, Asked] = {}
 
     def share(question: Question) -> Asked:
         if question not in known:
-            known[question] = _asked(f"q{len(known)}", question, deployment)
+            known[question] = _asked(f"{prefix}{len(known)}", question, deployment)
         return known[question]
 
     attempt_ms = deployment.timeout_ms if deployment.endpoint is not None else None

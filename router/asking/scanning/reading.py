@@ -1,0 +1,202 @@
+"""The request stage of a recipe with guards: its questions and the windows of its inputs, asked side by side.
+
+The machine of `router.scan` says what to send and when to stop; every call goes the way of all calls (`Asker.call`), so
+answers are kept and shared, and calls that find no room wait with the request. An input of one window travels in its
+deployment's shared call.
+
+Sources: "Long inputs" (Guard rules read the whole input), "When the decision model is overloaded", `rulings.md` 12b.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+from router.asking.asker import Asker
+from router.asking.line import Line
+from router.asking.overload.request import RequestWait
+from router.asking.plan import Call, StagePlan, StateKey, bind
+from router.asking.report import CallReport
+from router.asking.scanning.stage import GuardStage
+from router.config.plan import StateKind
+from router.questions import Answer, Unknown
+from router.scan.machine import Ask, End, Lane, ScanMachine
+from router.scan.pace import DeploymentPace
+from router.scan.rules import Outcome
+from router.scan.windows import RandomBelow
+
+LARGE_TEXT: Final = 64 * 1024
+"""Inputs from this many characters on are cut into windows on a thread: that takes the event loop too long."""
+
+Refuses = Callable[[str, Mapping[str, Answer], Mapping[str, Answer]], bool]
+"""Whether a match settles that the request is refused: its key in the scan, what all matches found, by key, and the
+answers so far of the stage's rules, by rule."""
+
+
+def _never(rule: str, matched: Mapping[str, Answer], answers: Mapping[str, Answer]) -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class GuardedAnswers:
+    """What came of a stage with guards.
+
+    `answers` are of the stage's rules; those of which nobody waited for the answer, because the request was refused
+    before, are missing. `outcomes` are of the guards' questions, by the keys of the scan. A call that was given up is
+    reported as timed out.
+    """
+
+    answers: Mapping[str, Answer]
+    calls: tuple[CallReport, ...]
+    outcomes: Mapping[str, Outcome]
+
+
+@dataclass(slots=True)
+class _Flight:
+    """A call on its way: the windows in it, and whether rules of the stage wait for it too."""
+
+    asks: tuple[Ask, ...]
+    shared: bool
+    calls: list[CallReport] = field(default_factory=list)
+
+
+class GuardedStage:
+    """One request's. To be `read` once."""
+
+    def __init__(
+        self,
+        asker: Asker,
+        stage: StagePlan,
+        guards: GuardStage,
+        *,
+        deadline: float,
+        refuses: Refuses = _never,
+        waiting: RequestWait | None = None,
+        randbelow: RandomBelow = secrets.randbelow,
+    ) -> None:
+        """`deadline` is on the asker's clock. `randbelow` must not be predictable by clients."""
+        self._asker = asker
+        self._clock = asker.clock
+        self._stage = stage
+        self._guards = guards
+        self._deadline = deadline
+        self._refuses = refuses
+        self._waiting = waiting
+        self._randbelow = randbelow
+        self._answers: dict[str, Answer] = {}
+        self._flights: dict[asyncio.Task[Mapping[str, Answer]], _Flight] = {}
+        self._reports: list[CallReport] = []
+        self._no_room: set[int] = set()
+        self._waited: set[str] = set()
+        self._machine: ScanMachine
+
+    async def read(self, texts: Mapping[StateKey, str], inputs: Mapping[StateKind, str]) -> GuardedAnswers:
+        """Ask until everything is read, the request is refused, or the deadline. Cancelling it ends the wait.
+
+        `texts` are what the stage's questions are about (see `bind`), `inputs` what guards read, by state.
+        """
+        if sum(map(len, inputs.values())) >= LARGE_TEXT:
+            self._machine = await asyncio.to_thread(self._planned, inputs)
+        else:
+            self._machine = self._planned(inputs)
+        try:
+            self._begin(texts)
+            while self._flights and not self._settled():
+                await self._next()
+        finally:
+            await self._give_up(self._flights)
+        return GuardedAnswers(self._answers, tuple(self._reports), self._machine.outcomes)
+
+    def _planned(self, inputs: Mapping[StateKind, str]) -> ScanMachine:
+        lanes = {name: Lane(sizes, _pace(self._asker.line(name))) for name, sizes in self._guards.sizes.items()}
+        return ScanMachine(self._guards.about(inputs), lanes, self._deadline, self._refused, self._randbelow)
+
+    def _refused(self, rule: str, matched: Mapping[str, Answer]) -> bool:
+        return self._refuses(rule, matched, self._answers)
+
+    # Sending.
+
+    def _begin(self, texts: Mapping[StateKey, str]) -> None:
+        asks = self._machine.start(self._clock())
+        alone = [ask for ask in asks if ask.alone]
+        bound = bind(self._stage, texts, [rider for ask in alone for rider in self._guards.riders(ask)])
+        self._answers.update(bound.unread)
+        for call in bound.calls:
+            keys = {consumer.rule for consumer, _ in call.readers}
+            aboard = tuple(ask for ask in alone if ask.deployment == call.deployment and keys.issuperset(ask.questions))
+            self._send(call, aboard, shared=any(key not in self._guards.consumers for key in keys))
+        self._send_windows(ask for ask in asks if not ask.alone)
+
+    def _send_windows(self, asks: Iterable[Ask]) -> None:
+        for ask in asks:
+            self._send(self._guards.call(ask), (ask,), shared=False)
+
+    def _send(self, call: Call, asks: tuple[Ask, ...], *, shared: bool) -> None:
+        flight = _Flight(asks, shared)
+        work = self._asker.call(
+            call,
+            deadline=self._deadline,
+            waiting=self._waiting,
+            overloaded=partial(self._overloaded, flight, call.deployment),
+            reports=flight.calls,
+        )
+        self._flights[asyncio.create_task(work)] = flight
+
+    # What comes of it.
+
+    def _settled(self) -> bool:
+        """Whether nothing that is still on its way can change the request's fate."""
+        if self._machine.ended is End.REFUSED:
+            return True
+        return self._waiting is not None and bool(self._no_room) and self._waiting.decided(self._answers)
+
+    async def _next(self) -> None:
+        """Wait for the next answer, or the deadline, and tell the machine."""
+        left = None if self._machine.ended is not None else max(self._deadline - self._clock(), 0.0)
+        done, _ = await asyncio.wait(self._flights, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+        now = self._clock()
+        for task in done:
+            self._landed(task, now)
+        if not done:
+            self._machine.expire(now)
+        if self._machine.ended is not None:
+            await self._give_up([task for task, flight in self._flights.items() if not flight.shared])
+
+    def _landed(self, task: asyncio.Task[Mapping[str, Answer]], now: float) -> None:
+        flight, found = self._flights.pop(task), task.result()
+        self._reports += flight.calls
+        self._no_room.discard(id(flight))
+        consumers = self._guards.consumers
+        self._answers.update((rule, answer) for rule, answer in found.items() if rule not in consumers)
+        for ask in flight.asks:
+            answers = {key: found[key] for key in ask.questions}
+            if ask.deployment in self._waited and any(not isinstance(each, Unknown) for each in answers.values()):
+                self._waited.discard(ask.deployment)
+                self._machine.freed(ask.deployment, now)
+            # Answers that were there already say nothing of the model's pace, nor do those among other questions.
+            timed = bool(flight.calls) and not flight.shared
+            self._send_windows(self._machine.answered(ask.id, answers, now, timed=timed))
+        self._send_windows(self._machine.reconsider(now))
+
+    def _overloaded(self, flight: _Flight, deployment: str) -> None:
+        self._no_room.add(id(flight))
+        for ask in flight.asks:
+            self._waited.add(deployment)
+            self._machine.overloaded(ask.id)
+
+    async def _give_up(self, tasks: Iterable[asyncio.Task[Mapping[str, Answer]]]) -> None:
+        tasks = list(tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for task in tasks:
+            self._reports += self._flights.pop(task).calls
+
+
+def _pace(line: Line | None) -> DeploymentPace:
+    """What is known of a deployment's; one that cannot be reached teaches nothing."""
+    return DeploymentPace() if line is None else line.pace

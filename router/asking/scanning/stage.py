@@ -1,0 +1,144 @@
+"""What guards ask: their inputs, and the questions about each, compiled once a recipe.
+
+Rules that read the same part of a request at the same deployment, in the same form, are one input. Equal questions
+about it are asked once, whatever their rules make of the answers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from router.asking.plan import Call, Consumer, DeploymentStage, Rider, StateKey, calls_about, prepare_deployment
+from router.config.deployments import Deployment
+from router.config.guards import GuardRule, Hazard
+from router.config.plan import QuestionRule, StateKind
+from router.config.sizes import ScanWindow
+from router.questions import Predicate, Question
+from router.scan.machine import Ask
+from router.scan.reading import Input
+from router.scan.rules import WatchedQuestion, WatchedRule
+
+_HAZARD = "#hazard"
+
+
+@dataclass(frozen=True, slots=True)
+class GuardInput:
+    """A part of a request that is read whole at one deployment."""
+
+    name: str
+    deployment: str
+    state: StateKind
+    normalise: bool
+    questions: tuple[WatchedQuestion, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GuardStage:
+    """All that the guards of a recipe ask, or those of them that are needed.
+
+    `consumers` are by the question's key, which is unique in the stage; `deployments` and `sizes` by deployment.
+    """
+
+    rules: tuple[GuardRule, ...]
+    inputs: tuple[GuardInput, ...]
+    consumers: Mapping[str, Consumer]
+    deployments: Mapping[str, DeploymentStage]
+    sizes: Mapping[str, ScanWindow]
+
+    @property
+    def states(self) -> tuple[StateKind, ...]:
+        """The parts of a request that are read."""
+        return tuple(dict.fromkeys(each.state for each in self.inputs))
+
+    def about(self, texts: Mapping[StateKind, str]) -> list[Input]:
+        """The inputs of one request."""
+        return [
+            Input(each.name, each.deployment, texts[each.state], each.questions, each.normalise) for each in self.inputs
+        ]
+
+    def call(self, ask: Ask) -> Call:
+        """The call for a window."""
+        (call,) = calls_about(
+            self.deployments[ask.deployment], [(self.consumers[key], ask.text) for key in ask.questions]
+        )
+        return call
+
+    def riders(self, ask: Ask) -> list[Rider]:
+        """The questions about a whole input, to travel with others."""
+        stage = self.deployments[ask.deployment]
+        return [Rider(stage, self.consumers[key], ask.text) for key in ask.questions]
+
+
+def hazard_key(rule: str) -> str:
+    """What a scan calls the second question of a rule."""
+    return rule + _HAZARD
+
+
+def rule_of(key: str) -> str:
+    """The rule of which a scan speaks."""
+    return key.removesuffix(_HAZARD)
+
+
+def guard_questions(rules: Iterable[GuardRule]) -> list[QuestionRule]:
+    """All questions of guards as rules of their own, the second ones by their own keys."""
+    found: list[QuestionRule] = []
+    for rule in rules:
+        found += (_question(key, rule, question) for key, question, _ in _watched(rule))
+    return found
+
+
+def prepare_guards(rules: Sequence[GuardRule], deployments: Mapping[str, Deployment]) -> GuardStage:
+    """Compile rules. Raises KeyError for one whose deployment is not in `deployments`."""
+    inputs: dict[tuple[StateKey, bool], dict[Question, list[WatchedRule]]] = {}
+    waits: dict[tuple[tuple[StateKey, bool], Question], float] = {}
+    for rule in rules:
+        where = ((rule.deployment, rule.state), rule.normalise)
+        timeout_s = math.inf if rule.timeout_ms is None else rule.timeout_ms / 1000
+        for _, question, watched in _watched(rule):
+            inputs.setdefault(where, {}).setdefault(question, []).append(watched)
+            waits[where, question] = max(timeout_s, waits.get((where, question), 0.0))
+    found: list[GuardInput] = []
+    asked: dict[str, list[QuestionRule]] = {}
+    timeouts: dict[str, float] = {}
+    for number, (where, questions) in enumerate(inputs.items()):
+        (deployment, state), normalise = where
+        watched_questions: list[WatchedQuestion] = []
+        for index, (question, watched_rules) in enumerate(questions.items()):
+            key = f"guard/{number}/{index}"
+            timeouts[key] = waits[where, question]
+            asked.setdefault(deployment, []).append(QuestionRule(key, deployment, question, state, None, 0))
+            watched_questions.append(WatchedQuestion(key, question.type, tuple(watched_rules)))
+        found.append(GuardInput(f"{deployment}/{number}", deployment, state, normalise, tuple(watched_questions)))
+    stages = {name: prepare_deployment(deployments[name], each, prefix="g") for name, each in asked.items()}
+    consumers = {
+        consumer.rule: replace(consumer, timeout_s=timeouts[consumer.rule])
+        for stage in stages.values()
+        for consumer in stage.consumers
+    }
+    sizes = {name: deployments[name].scan for name in asked}
+    return GuardStage(tuple(rules), tuple(found), consumers, stages, sizes)
+
+
+def _question(key: str, rule: GuardRule, question: Question) -> QuestionRule:
+    return QuestionRule(key, rule.deployment, question, rule.state, None, 0)
+
+
+def _watched(rule: GuardRule) -> list[tuple[str, Question, WatchedRule]]:
+    """The questions of a rule, with what it wants of each: the rule matches only if all do."""
+    labels = frozenset(rule.counted) if rule.allowed else rule.labels
+    watched = WatchedRule(
+        rule.name, rule.predicate, labels, rule.threshold, rule.on_unscanned, rule.min_coverage, rule.whole
+    )
+    found = [(rule.name, rule.question, watched)]
+    if rule.hazard is not None:
+        key = hazard_key(rule.name)
+        found.append((key, rule.hazard.question, _kinds(key, rule, rule.hazard)))
+    return found
+
+
+def _kinds(key: str, rule: GuardRule, hazard: Hazard) -> WatchedRule:
+    # Which of the kinds it is may be asked for, so one that is found says nothing of the others.
+    at_least = Predicate(gte=hazard.threshold)
+    return WatchedRule(key, at_least, hazard.labels, hazard.threshold, rule.on_unscanned, rule.min_coverage, rule.whole)

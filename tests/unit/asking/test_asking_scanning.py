@@ -1,0 +1,377 @@
+"""Guards of one request beside the stage's questions, over a model that is made up, in virtual time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import orjson
+import pytest
+
+from router.asking.answer_cache import AnswerCache
+from router.asking.asker import Asker
+from router.asking.errors import CallError, CallOutcome, Overloaded, Unavailable
+from router.asking.line import Line
+from router.asking.overload.desk import Desk
+from router.asking.overload.request import RequestWait
+from router.asking.plan import StagePlan, prepare
+from router.asking.scanning.reading import GuardedAnswers, GuardedStage
+from router.asking.scanning.stage import hazard_key, prepare_guards, rule_of
+from router.config.deployments import Deployment
+from router.config.guards import GuardRule, Hazard
+from router.config.plan import QuestionRule, StateKind
+from router.config.sizes import ScanWindow
+from router.questions import Answer, NoulAnswer, Predicate, QuestionType, UnknownReason
+from router.scan.rules import Result
+from tests.support.virtual_time import now, run
+from tests.unit.asking.asking_builders import capabilities, deployment, label_set, noul, rule
+
+SIZES = ScanWindow(64, 8, 64)
+TAKES = 1.0
+HARMLESS = " ".join(f"day {day} was quiet." for day in range(50))
+FRESH, USER = StateKind.FRESH, StateKind.USER
+
+Says = Callable[[str], float | CallError]
+
+
+def attack(name: str = "attack", **more: Any) -> GuardRule:
+    given: dict[str, Any] = {
+        "family": "jailbreak",
+        "deployment": "m",
+        "question": noul("An attack?"),
+        "state": FRESH,
+        "predicate": Predicate(gte=0.5),
+        "threshold": 0.5,
+        "normalise": False,
+    }
+    return GuardRule(name=name, **{**given, **more})
+
+
+def finds(word: str) -> Says:
+    return lambda text: 0.9 if word in text else 0.01
+
+
+class World:
+    """A deployment whose calls take `TAKES` seconds each, and what it was sent."""
+
+    def __init__(self, *guards: GuardRule, says: Says | None = None, on: Deployment | None = None) -> None:
+        self.says = says or finds("xyzzy")
+        self.on = on or deployment(scan=SIZES, endpoint=None, artifact="a")
+        self.guards = prepare_guards(guards or (attack(),), {self.on.name: self.on})
+        self.sent: list[dict[str, Any]] = []
+        self.flying = self.most = 0
+        self.takes: Callable[[int], float] = lambda number: TAKES
+        self.waiting: RequestWait | None = None
+        self.desk: Desk | None = None
+        self.refuses: Callable[[str, Mapping[str, Answer], Mapping[str, Answer]], bool] = lambda *_: False
+        self.ended_at = 0.0
+
+    async def decide(self, sent: bytes, timeout_s: float) -> bytes:
+        request = orjson.loads(sent)
+        self.sent.append(request)
+        self.flying += 1
+        self.most = max(self.most, self.flying)
+        try:
+            await asyncio.sleep(self.takes(len(self.sent) - 1))
+            states = [request, *request.get("states", {}).values()]
+            answers = [self._answers(each["state"], each["questions"]) for each in states]
+        finally:
+            self.flying -= 1
+        more = {"states": {f"s{i}": {"answers": each} for i, each in enumerate(answers) if i}} if answers[1:] else {}
+        return orjson.dumps({"answers": answers[0], **more})
+
+    def _answers(self, text: str, questions: Mapping[str, Any]) -> dict[str, Any]:
+        said = self.says(text)
+        if isinstance(said, CallError):
+            raise said
+        return {key: {"type": "noul", "noul": said} for key in questions}
+
+    def read(
+        self, text: str, *rules: QuestionRule, deadline: float = 100.0, about: str | None = None, view: str = ""
+    ) -> GuardedAnswers:
+        async def work() -> GuardedAnswers:
+            asker = self.asker()
+            found = await self.stage(asker, rules, deadline).read(
+                {key: view or text for key in self._stage(rules).states}, {FRESH: text, USER: about or text}
+            )
+            self.ended_at = now()
+            return found
+
+        return run(work())
+
+    def asker(self) -> Asker:
+        clock = asyncio.get_running_loop().time
+        if self.waiting is None and self.desk is None:
+            self.desk = Desk(asyncio.get_running_loop())
+        line = Line(self, cache=AnswerCache(clock=clock), clock=clock, desk=self.desk, gate="g")
+        return Asker({"m": line}, clock=clock)
+
+    def stage(self, asker: Asker, rules: Sequence[QuestionRule], deadline: float) -> GuardedStage:
+        return GuardedStage(
+            asker,
+            self._stage(rules),
+            self.guards,
+            deadline=deadline,
+            refuses=self.refuses,
+            waiting=self.waiting,
+            randbelow=lambda below: 0,
+        )
+
+    def _stage(self, rules: Sequence[QuestionRule]) -> StagePlan:
+        return prepare(rules, {"m": self.on})
+
+    @property
+    def texts(self) -> list[str]:
+        return [each["state"] for each in self.sent]
+
+
+def test_an_input_of_one_window_travels_in_the_one_call_of_the_stage() -> None:
+    world = World(attack(), attack("other", question=noul("Another?")))
+    found = world.read("a short text", rule("is_code", noul()))
+    assert len(world.sent) == 1
+    assert [each.questions for each in found.calls] == [3]
+    assert world.sent[0]["state"] == "a short text"
+    assert len(world.sent[0]["questions"]) == 3
+    assert found.answers == {"is_code": NoulAnswer(0.01)}
+    assert {key: (each.result, str(each.coverage)) for key, each in found.outcomes.items()} == {
+        "attack": (Result.NO_MATCH, "full"),
+        "other": (Result.NO_MATCH, "full"),
+    }
+
+
+def test_the_one_call_has_both_texts_where_guards_read_another() -> None:
+    world = World()
+    found = world.read("all that came in", rule("is_code", noul()), view="the view")
+    assert len(world.sent) == 1
+    assert world.sent[0]["state"] == "the view"
+    assert world.sent[0]["states"]["s1"]["state"] == "all that came in"
+    assert found.outcomes["attack"].coverage.result == "full"
+
+
+def test_guards_without_other_questions_have_their_call() -> None:
+    world = World()
+    assert world.read("short").outcomes["attack"].result is Result.NO_MATCH
+    assert world.texts == ["short"]
+    assert World().read(" \n").outcomes["attack"].result is Result.NO_MATCH
+
+
+def test_a_long_input_is_read_whole_with_no_more_calls_at_once_than_allowed() -> None:
+    world = World()
+    found = world.read(HARMLESS)
+    windows = found.outcomes["attack"].coverage.of_windows
+    assert len(world.sent) == windows > 10
+    assert found.outcomes["attack"].coverage.result == "full"
+    assert world.most == SIZES.max_parallel
+    assert all(len(text) <= SIZES.size for text in world.texts)
+    assert HARMLESS.endswith(world.texts[0])  # the tail first
+    assert HARMLESS.startswith(world.texts[1])
+
+
+def test_rules_that_read_the_same_share_each_window_and_equal_questions_are_asked_once() -> None:
+    world = World(attack(), attack("strict", predicate=Predicate(gte=0.9)), attack("harm", question=noul("Harm?")))
+    found = world.read(HARMLESS)
+    assert len(world.sent) == found.outcomes["harm"].coverage.of_windows
+    assert all(len(each["questions"]) == 2 for each in world.sent)
+
+
+def test_a_match_that_refuses_ends_it_at_once_and_nothing_more_is_sent() -> None:
+    world = World()
+    seen: list[tuple[str, Mapping[str, Answer], Mapping[str, Answer]]] = []
+
+    def refuses(rule: str, matched: Mapping[str, Answer], answers: Mapping[str, Answer]) -> bool:
+        seen.append((rule, matched, answers))
+        return True
+
+    world.refuses = refuses
+    found = world.read(HARMLESS + "xyzzy", rule("is_code", noul()), view="view")
+    assert world.ended_at == pytest.approx(TAKES)
+    assert len(world.sent) == 1 + SIZES.max_parallel
+    outcome = found.outcomes["attack"]
+    assert (outcome.result, outcome.decided) == (Result.MATCH, True)
+    assert seen[-1][:2] == ("attack", {"attack": NoulAnswer(0.9)})
+    assert {each.outcome for each in found.calls} <= {CallOutcome.OK, CallOutcome.TIMEOUT}
+
+
+def test_what_becomes_known_of_the_stage_can_make_an_earlier_match_refuse() -> None:
+    world = World()
+    world.takes = lambda number: 5.0 if number == 0 else 1.0  # the stage's own call is the first
+    world.refuses = lambda rule, matched, answers: "is_code" in answers
+    found = world.read(HARMLESS + "xyzzy", rule("is_code", noul(), timeout_ms=60_000), view="view")
+    assert world.ended_at == pytest.approx(5.0)
+    assert found.outcomes["attack"].result is Result.MATCH
+    assert found.answers == {"is_code": NoulAnswer(0.01)}
+
+
+def test_a_refusal_does_not_wait_for_the_stage() -> None:
+    world = World()
+    world.takes = lambda number: 50.0 if number == 0 else 1.0
+    world.refuses = lambda *_: True
+    found = world.read(HARMLESS + "xyzzy", rule("is_code", noul(), timeout_ms=60_000), view="view")
+    assert world.ended_at == pytest.approx(1.0)
+    assert found.answers == {}
+
+
+def test_the_deadline_ends_it_with_what_was_read() -> None:
+    world = World()
+    found = world.read(HARMLESS, deadline=2.5)
+    outcome = found.outcomes["attack"]
+    assert world.ended_at == pytest.approx(2.5)
+    assert outcome.coverage.windows == 2 * SIZES.max_parallel
+    assert str(outcome.coverage) == f"partial 8/{outcome.coverage.of_windows}"
+    assert (outcome.result, outcome.unread) == (Result.NO_MATCH, UnknownReason.TIMEOUT)
+
+
+def test_no_window_in_time_is_unknown() -> None:
+    found = World(attack(on_unscanned="no_match")).read(HARMLESS, deadline=0.5)
+    assert (found.outcomes["attack"].result, found.outcomes["attack"].reason) == (Result.UNKNOWN, UnknownReason.TIMEOUT)
+    assert str(found.outcomes["attack"].coverage) == "none"
+
+
+def test_the_time_of_a_rule_bounds_each_window_and_not_the_scan() -> None:
+    slow = World(attack(timeout_ms=500))
+    assert slow.read(HARMLESS).outcomes["attack"].coverage.result == "none"
+    quick = World(attack(timeout_ms=1500))
+    assert quick.read(HARMLESS).outcomes["attack"].coverage.result == "full"
+    assert quick.ended_at > 1.5
+
+
+def test_without_a_written_time_a_window_has_until_the_deadline() -> None:
+    world = World()
+    world.takes = lambda number: 30.0
+    assert world.read("short", rule("is_code", noul(), timeout_ms=1000), view="view").outcomes["attack"].result is (
+        Result.NO_MATCH
+    )
+    remote = World(on=deployment(scan=SIZES, timeout_ms=2000))
+    remote.takes = lambda number: 30.0
+    assert remote.read(HARMLESS).outcomes["attack"].coverage.result == "none"
+
+
+def test_windows_that_fail_are_left_unread_and_the_others_count() -> None:
+    world = World(says=lambda text: Unavailable("down") if "day 7 " in text else 0.01)
+    outcome = world.read(HARMLESS).outcomes["attack"]
+    assert outcome.coverage.result == "partial"
+    assert outcome.unread is UnknownReason.UNAVAILABLE
+
+
+def test_a_client_that_leaves_ends_everything() -> None:
+    world = World()
+
+    async def work() -> int:
+        task = asyncio.create_task(world.stage(world.asker(), (), 100.0).read({}, {FRESH: HARMLESS}))
+        await asyncio.sleep(1.5)
+        before = len(world.sent)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.sleep(50)
+        assert not world.flying
+        return before
+
+    assert run(work()) == len(world.sent) == 2 * SIZES.max_parallel
+
+
+def test_answers_are_kept_and_teach_no_pace() -> None:
+    world = World()
+
+    async def work() -> tuple[int, GuardedAnswers]:
+        asker = world.asker()
+        await world.stage(asker, (), 100.0).read({}, {FRESH: HARMLESS})
+        line, asked = asker.line("m"), len(world.sent)
+        assert line is not None
+        weight = line.pace._weight
+        found = await world.stage(asker, (), 200.0).read({}, {FRESH: HARMLESS})
+        assert line.pace._weight == weight > 0
+        return asked, found
+
+    asked, found = run(work())
+    assert len(world.sent) == asked
+    assert found.outcomes["attack"].coverage.result == "full"
+    assert found.calls == ()
+
+
+def test_a_set_that_the_model_lacks_is_put_together_from_yes_and_no() -> None:
+    no_set = capabilities({QuestionType.NOUL})
+    kinds = replace(attack("kinds"), question=label_set("a", "b"), predicate=None, threshold=0.5)
+    world = World(kinds, on=deployment(scan=SIZES, endpoint=None, artifact="a", capabilities=no_set))
+    found = world.read("xyzzy")
+    assert len(world.sent[0]["questions"]) == 2
+    assert found.outcomes["kinds"].result is Result.MATCH
+
+
+def test_a_second_question_has_an_outcome_of_its_own() -> None:
+    hazard = Hazard(label_set("a", "b"), frozenset({"a"}), True, 0.5, False)
+    no_set = capabilities({QuestionType.NOUL})
+    world = World(
+        replace(attack("harm"), hazard=hazard),
+        on=deployment(scan=SIZES, endpoint=None, artifact="a", capabilities=no_set),
+    )
+    found = world.read("xyzzy")
+    assert set(found.outcomes) == {"harm", hazard_key("harm")}
+    assert rule_of(hazard_key("harm")) == rule_of("harm") == "harm"
+
+
+def test_other_forms_and_parts_are_other_inputs() -> None:
+    world = World(attack(), attack("plain", normalise=True), attack("user", state=USER))
+    assert len(world.guards.inputs) == 3
+    found = world.read("one", about="two")
+    assert len(world.sent) == 1
+    assert {str(each.coverage) for each in found.outcomes.values()} == {"full"}
+
+
+def test_windows_wait_for_room_with_the_request_and_learn_no_pace_from_it() -> None:
+    world = World()
+    busy = {"until": 3.0}
+
+    async def work() -> GuardedAnswers:
+        loop = asyncio.get_running_loop()
+        world.desk = Desk(loop)
+        world.waiting = RequestWait(world.desk, 60.0, 100.0)
+        world.says = lambda text: Overloaded("no room") if loop.time() < busy["until"] else 0.01
+        asker = world.asker()
+        try:
+            found = await world.stage(asker, (), 100.0).read({}, {FRESH: HARMLESS})
+        finally:
+            world.waiting.leave()
+        line = asker.line("m")
+        assert line is not None
+        assert line.pace._weight == 0
+        return found
+
+    found = run(work())
+    assert found.outcomes["attack"].coverage.result == "full"
+    assert world.waiting is not None
+    assert world.waiting.report is not None
+
+
+def test_without_a_wait_what_finds_no_room_is_unread_for_that() -> None:
+    world = World(says=lambda text: Overloaded("no room"))
+    outcome = world.read(HARMLESS).outcomes["attack"]
+    assert (outcome.result, outcome.reason) == (Result.UNKNOWN, UnknownReason.OVERLOADED)
+
+
+def test_a_deployment_that_is_not_there_leaves_all_unread() -> None:
+    world = World()
+
+    async def work() -> GuardedAnswers:
+        asker = Asker({}, clock=asyncio.get_running_loop().time)
+        stage = GuardedStage(asker, prepare((), {}), world.guards, deadline=5.0)
+        return await stage.read({}, {FRESH: HARMLESS})
+
+    outcome = run(work()).outcomes["attack"]
+    assert (outcome.result, outcome.reason) == (Result.UNKNOWN, UnknownReason.UNAVAILABLE)
+
+
+def test_large_inputs_are_cut_on_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    cut: list[object] = []
+
+    async def at_once(work: Callable[..., Any], *arguments: Any) -> Any:
+        cut.append(work)
+        return work(*arguments)
+
+    monkeypatch.setattr(asyncio, "to_thread", at_once)
+    world.read("x" * 70_000, deadline=0.5)
+    world.read(HARMLESS, deadline=0.5)
+    assert len(cut) == 1
