@@ -7,7 +7,7 @@ preset of unknown type is left out, because nothing could be validated against i
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -25,6 +25,13 @@ _TINY = {
     QuestionType.SET: Question(QuestionType.SET, "What is in this?", (Option("greeting"), Option("name"))),
     QuestionType.SPAN: Question(QuestionType.SPAN, "Where is the name?", (Option("name"),)),
 }
+
+
+class _Preset(NamedTuple):
+    """A preset of a type that is known, and what else the listing says of it."""
+
+    type: QuestionType
+    entry: object
 
 
 def read_capabilities(listing: bytes, model: str) -> Capabilities | None:
@@ -60,10 +67,12 @@ def _read_card(card: dict[str, Any]) -> Capabilities | None:
     types = frozenset(found for found in map(_type, card["question_types"]) if found is not None)
     limits = _object(card.get("limits"))
     presets = dict(_presets(card.get("presets")))
+    levels = {name: _level(preset.entry) for name, preset in presets.items()}
     return Capabilities(
         question_types=types,
-        presets={name: question_type for name, (question_type, _) in presets.items()},
-        preset_labels={name: labels for name, (_, labels) in presets.items() if labels},
+        presets={name: preset.type for name, preset in presets.items()},
+        preset_labels={name: labels for name, preset in presets.items() if (labels := _labels(preset.entry))},
+        preset_thresholds={name: level for name, level in levels.items() if level is not None},
         max_input_tokens=_positive(limits.get("max_input_tokens")),
         validated_input_tokens=_positive(limits.get("validated_input_tokens")),
         max_options=_positive(limits.get("max_options")) or 255,
@@ -72,7 +81,7 @@ def _read_card(card: dict[str, Any]) -> Capabilities | None:
     )
 
 
-def _presets(value: object) -> Iterator[tuple[str, tuple[QuestionType, tuple[str, ...]]]]:
+def _presets(value: object) -> Iterator[tuple[str, _Preset]]:
     entries: Iterable[tuple[object, object]] = ()
     if isinstance(value, dict):
         entries = value.items()
@@ -81,7 +90,15 @@ def _presets(value: object) -> Iterator[tuple[str, tuple[QuestionType, tuple[str
     for name, entry in entries:
         question_type = _type(entry.get("type") if isinstance(entry, dict) else entry)
         if isinstance(name, str) and name and question_type is not None:
-            yield name, (question_type, _labels(entry))
+            yield name, _Preset(question_type, entry)
+
+
+def _level(entry: object) -> float | None:
+    """The threshold that was calibrated for a preset; what every probability reaches, or none, is not believed."""
+    level = entry.get("threshold") if isinstance(entry, dict) else None
+    if not isinstance(level, int | float) or isinstance(level, bool):
+        return None
+    return float(level) if 0 < level <= 1 else None
 
 
 def _labels(entry: object) -> tuple[str, ...]:

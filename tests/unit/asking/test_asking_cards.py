@@ -1,3 +1,5 @@
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -7,6 +9,9 @@ from router.asking.cards import read_capabilities, tiny_question
 from router.asking.client import SystemOneClient
 from router.asking.probe import probe, ready
 from router.questions import DECIDING, Capabilities, QuestionType
+from router.runtime.listing import Names, models_body
+from router.runtime.model import load_model
+from tests.support.artifacts import build_tiny_artifact
 from tests.support.fake_systemone import FakeSystemOne, default_card
 from tests.unit.asking.asking_builders import ALL_TYPES, capabilities, deployment
 
@@ -43,6 +48,28 @@ def test_presets_come_in_several_shapes(presets: Any, expected: dict[str, Questi
     found = read_capabilities(listing({"id": "m", "question_types": ["noul"], "presets": presets}), "m")
     assert found is not None
     assert found.presets == expected
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [(0.8, {"p": 0.8}), (1, {"p": 1.0}), (None, {}), ("0.8", {}), (True, {}), (0, {}), (1.5, {}), (-0.1, {})],
+)
+def test_the_threshold_of_a_preset_is_read_where_it_can_be_one(written: Any, expected: dict[str, float]) -> None:
+    presets = [{"name": "p", "type": "noul", "threshold": written}, {"name": "q", "type": "noul"}]
+    found = read_capabilities(listing({"id": "m", "question_types": ["noul"], "presets": presets}), "m")
+    assert found is not None
+    assert found.preset_thresholds == expected
+
+
+def test_a_runtime_of_ours_says_of_its_model_what_the_card_says(tmp_path: Path) -> None:
+    calibration = {"thresholds": {"jailbreak": 0.7}}
+    model = load_model(str(build_tiny_artifact(tmp_path, presets=True, card={"calibration": calibration})), "cpu")
+    model.close()
+    card = model.card.capabilities()
+    assert card.preset_thresholds == {"jailbreak": 0.7}
+    # What only the files tell, or only the CLI shows, no listing has to say.
+    expected = replace(card, licence=None, preset_parts={})
+    assert read_capabilities(orjson.dumps(models_body(model, Names(), 1)), "any") == expected
 
 
 def test_the_named_model_is_read_and_a_single_one_under_any_name() -> None:
