@@ -11,14 +11,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import trustme
 
 from router.asking.http import pool as pool_module
 from router.asking.http.connection import WHOLE_BYTES, Broken
 from router.asking.http.endpoint import read_endpoint
 from router.asking.http.pool import Pool, Unreachable
 
-CERTIFICATE = Path(__file__).parents[2] / "support" / "localhost.pem"
-"""Of localhost, signed by itself, with its key. Made for these tests and of use nowhere else."""
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 REQUEST = b"POST / HTTP/1.1\r\nContent-Length: 0\r\n\r\n"
 Script = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -261,8 +260,10 @@ async def test_closing_fails_what_is_in_flight_and_asks_nothing_again(server: Se
 
 
 async def test_tls_where_the_certificate_is_known_and_only_there() -> None:
-    served, known = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.create_default_context(cafile=CERTIFICATE)
-    served.load_cert_chain(CERTIFICATE)
+    authority = trustme.CA()
+    served, known = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.create_default_context()
+    authority.issue_cert("localhost").configure_cert(served)
+    authority.configure_trust(known)
     server = Server("/unused")
     listening = await asyncio.start_server(server.talk, "127.0.0.1", 0, ssl=served)
     port = listening.sockets[0].getsockname()[1]
