@@ -12,7 +12,7 @@ from typing import Final
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 MAX_HEAD_BYTES: Final = 64 * 1024
-"""Status line and headers, together with those of interim responses and with trailers."""
+"""Status line and headers, together with those of interim responses; trailers and chunks' extensions have as much."""
 
 
 class BadHttp(Exception):
@@ -35,7 +35,18 @@ class Response:
 class ResponseReader:
     """Reads the response to one request. `response` is set once it has come whole."""
 
-    __slots__ = ("_body", "_excess", "_fields", "_headers", "_in_body", "_limits", "_parser", "_seen", "response")
+    __slots__ = (
+        "_begun",
+        "_body",
+        "_excess",
+        "_fields",
+        "_headers",
+        "_in_body",
+        "_limits",
+        "_loose",
+        "_parser",
+        "response",
+    )
 
     def __init__(self, limit: int, error_limit: int) -> None:
         """`limit` bounds the body of a 200 in bytes as it travels, `error_limit` that of any other status."""
@@ -47,18 +58,20 @@ class ResponseReader:
         self._excess = False
         self._fields = 0
         self._in_body = False
-        self._seen = 0
+        self._begun = False
+        self._loose = 0
 
     @property
     def begun(self) -> bool:
         """Whether any byte has come."""
-        return self._seen > 0
+        return self._begun
 
     def feed(self, data: bytes) -> None:
         """Read what came. Raises BadHttp."""
-        self._seen += len(data)
-        if not self._in_body and self._seen - len(data) > MAX_HEAD_BYTES:
+        if self._loose > MAX_HEAD_BYTES:
             raise BadHttp  # a field that comes in pieces is kept by the parser, which would keep any amount of it
+        self._begun = True
+        self._loose += len(data)
         try:
             self._parser.feed_data(data)
         except (HttpParserError, HttpParserUpgrade):
@@ -100,7 +113,7 @@ class ResponseReader:
         status = self._parser.get_status_code()
         if status < 200:
             return
-        self._in_body = True
+        self._in_body, self._loose = True, 0
         limit = self._limits[status != 200]
         self._limits = (limit, limit)
         if int(self._headers.get("content-length", 0)) > limit:
@@ -108,6 +121,7 @@ class ResponseReader:
 
     def on_body(self, chunk: bytes) -> None:
         """More of the body."""
+        self._loose = 0
         if len(self._body) + len(chunk) > self._limits[0]:
             self._too_large()
         if not self._body:

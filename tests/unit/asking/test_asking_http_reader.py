@@ -89,9 +89,25 @@ def test_what_is_no_response_is_refused(data: bytes) -> None:
         read(data)
 
 
-def test_a_head_has_a_limit_also_in_pieces() -> None:
+@pytest.mark.parametrize(
+    "begun",
+    [
+        b"HTTP/1.1 200 OK\r\nA: ",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\nT: ",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2;",
+    ],
+    ids=["a header", "a trailer", "a chunk's extension"],
+)
+def test_a_field_in_pieces_has_a_limit(begun: bytes) -> None:
     with pytest.raises(BadHttp):
-        read(b"HTTP/1.1 200 OK\r\nA: ", *[b"x" * 1000] * 100)
+        read(begun, *[b"x" * 1000] * 100)
+
+
+def test_a_body_in_any_number_of_chunks_is_whole() -> None:
+    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    response = read(head, *[b"1;" + b"x" * 1000 + b"\r\na\r\n"] * 100, b"0\r\n\r\n").response
+    assert response is not None
+    assert response.body == b"a" * 100
 
 
 @pytest.mark.parametrize("length", [b"Content-Length: 11", b"Transfer-Encoding: chunked"])
