@@ -175,6 +175,7 @@ class Connection(asyncio.Protocol):
         self._transport.write(response.written(request, self._clock.date(), close=close))
         if close:
             self._last = True
+            self._wait(UPLOAD_S)
             self._transport.close()
         else:
             self._rest()

@@ -2,7 +2,8 @@
 
 httptools (Node's llhttp) reads the syntax, strictly: two lengths, a length beside chunks, a bare line feed, anything
 that two servers could read differently is malformed. What it leaves open is kept here: how much a head and a body may
-hold, and that a wish for another protocol is passed over, as HTTP allows, instead of costing the body.
+hold, how much may come without becoming part of either (a field or a chunk's extension in pieces: the parser would keep
+any amount of it), and that a wish for another protocol is passed over, as HTTP allows, instead of costing the body.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from .message import Fault, Request, Response
 MAX_HEAD_BYTES = 32 * 1024
 """Request line and headers, together. Trailers, which nobody here reads, have the same room."""
 
-_HOP = frozenset({"connection", "upgrade", "http2-settings"})
+_WISH = frozenset({"upgrade", "http2-settings"})
 
 
 class Malformed(Exception):
@@ -69,7 +70,7 @@ class RequestReader:
 
     def feed(self, data: bytes) -> None:
         """Read what came. Raises Malformed; requests that were whole before that are in `whole` all the same."""
-        self._held = self._held + len(data) if self._in_head else 0
+        self._held += len(data)
         while True:
             try:
                 self._parser.feed_data(data)
@@ -79,8 +80,7 @@ class RequestReader:
             except HttpParserError as error:
                 cause = error.__context__
                 raise Malformed(cause.fault if isinstance(cause, Malformed) else Fault.MALFORMED) from None
-        # A field that comes in pieces is kept by the parser, which would keep any amount of it.
-        if self._held > MAX_HEAD_BYTES and self._in_head:
+        if self._held > MAX_HEAD_BYTES and self.begun:
             raise Malformed(Fault.HEAD_TOO_LARGE)
 
     def _pass_over(self, rest: bytes) -> bytes:
@@ -93,8 +93,12 @@ class RequestReader:
             raise Malformed(Fault.MALFORMED)
         request = arrival.request
         self._parser = HttpRequestParser(self)
-        kept = {name: value for name, value in request.headers.items() if name not in _HOP}
-        lines = [f"{request.method} {request.target} HTTP/1.1", *(f"{name}: {value}" for name, value in kept.items())]
+        kept = {name: value for name, value in request.headers.items() if name not in _WISH}
+        options = [option.strip() for option in kept.pop("connection", "").split(",")]
+        # What the client said of the connection itself stays: one that ends it would wait for its end.
+        kept["connection"] = ", ".join(option for option in options if option.lower() not in _WISH)
+        version = "1.0" if request.old else "1.1"
+        lines = [f"{request.method} {request.target} HTTP/{version}", *(f"{key}: {text}" for key, text in kept.items())]
         return "\r\n".join(lines).encode("utf-8", "surrogateescape") + b"\r\n\r\n" + rest
 
     # -- what the parser calls -----------------------------------------------------------------------------------------
@@ -121,12 +125,15 @@ class RequestReader:
 
     def on_headers_complete(self) -> None:
         """The head has come."""
-        self._in_head = False
+        self._in_head, self._held = False, 0
         version = self._parser.get_http_version()
         if version not in ("1.1", "1.0"):
             raise Malformed(Fault.MALFORMED)
         method, target = self._parser.get_method().decode("latin-1"), self._target.decode("utf-8", "surrogateescape")
         request = Request(method, target, self._headers, version == "1.0")
+        if self._parser.should_upgrade():
+            self.arriving = Arrival(request, None)  # it is passed over, and this head read again without the wish
+            return
         refusal = self._admit(request)
         if refusal is None and int(self._headers.get("content-length", 0)) > self._limit:
             refusal = self._refuse(Fault.BODY_TOO_LARGE, request)
@@ -134,6 +141,7 @@ class RequestReader:
 
     def on_body(self, chunk: bytes) -> None:
         """More of the body."""
+        self._held = 0
         arrival = self.arriving
         if arrival is None or arrival.refusal is not None:
             return

@@ -306,6 +306,19 @@ async def test_a_client_that_does_not_take_its_answer_is_let_go(place: Place, mo
     talk.leave()
 
 
+async def test_a_last_answer_that_is_not_taken_is_given_up(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "UPLOAD_S", 0.05)
+    # As with an answer that is small enough for the loop to hold it without a word.
+    monkeypatch.setattr(connection.Connection, "pause_writing", lambda _: None)
+    talk = await place.talk()
+    talk.say(request("/large", b"", "Connection: close"))
+    await place.app.until(place.app.started, 1)
+    await asyncio.sleep(0.3)
+    with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
+        await talk.hear()
+    talk.leave()
+
+
 async def test_a_long_request_is_not_taken_for_a_silent_client(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "UPLOAD_S", 0.01)
     talk = await place.talk()

@@ -9,6 +9,7 @@ from router.runtime.http.reader import MAX_HEAD_BYTES, Malformed, RequestReader
 
 POST = b"POST /v1/systemone?x=1 HTTP/1.1\r\nHost: h\r\nX-A: one\r\nx-a: two\r\nContent-Length: 5\r\n\r\nhello"
 CHUNKED = b"POST /c HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3;x=y\r\nllo\r\n0\r\nTrailer: t\r\n\r\n"
+STREAM = b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
 GET = b"GET /health HTTP/1.1\r\n\r\n"
 
 
@@ -137,9 +138,11 @@ def test_what_came_before_something_malformed_is_kept() -> None:
         [b"GET / HTTP/1.1\r\nA: ", *[b"x" * 1000] * 40],
         [b"GET /", *[b"x" * 1000] * 40],
         [b"GET / HTTP/1.1\r\n" + b"".join(b"N%d: x\r\n" % i for i in range(8000)) + b"\r\n"],
-        [b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", *[b"T: " + b"x" * 1000 + b"\r\n"] * 40],
+        [STREAM + b"0\r\n", *[b"T: " + b"x" * 1000 + b"\r\n"] * 40],
+        [STREAM + b"2\r\n{}\r\n0\r\nT: ", *[b"x" * 1000] * 40],
+        [STREAM + b"2;", *[b"x" * 1000] * 40],
     ],
-    ids=["one header", "in pieces", "target", "many", "trailers"],
+    ids=["one header", "in pieces", "target", "many", "trailers", "a trailer in pieces", "a chunk's extension"],
 )
 def test_a_head_has_a_limit(pieces: list[bytes]) -> None:
     found = reader()
@@ -161,6 +164,15 @@ def test_a_large_body_is_not_taken_for_a_head() -> None:
     assert found.whole[0].request.body == b"x" * 500_000
     found.feed(GET)
     assert len(found.whole) == 2
+
+
+def test_chunks_of_any_number_are_not_taken_for_a_head() -> None:
+    found = reader(limit=1_000_000)
+    found.feed(STREAM)
+    for _ in range(100):
+        found.feed(b"1;" + b"x" * 1000 + b"\r\na\r\n")
+    found.feed(b"0\r\n\r\n")
+    assert found.whole[0].request.body == b"a" * 100
 
 
 def test_a_length_past_the_limit_is_refused_before_the_body_comes() -> None:
@@ -204,3 +216,35 @@ def test_a_wish_for_another_protocol_is_passed_over(length: bytes) -> None:
         found.feed(data[cut:])
         assert whole(found) == [("POST", "/a", b"hello"), ("GET", "/health", b"")], cut
         assert found.whole[0].request.headers["host"] == "h"
+
+
+@pytest.mark.parametrize(
+    ("version", "connection", "kept"),
+    [
+        ("1.1", "Upgrade", True),
+        ("1.1", "close, Upgrade", False),
+        ("1.1", "upgrade,Close", False),
+        ("1.0", "Upgrade", False),
+        ("1.0", "Upgrade, keep-alive", True),
+    ],
+)
+def test_a_wish_for_another_protocol_leaves_what_was_said_of_the_connection(
+    version: str, connection: str, kept: bool
+) -> None:
+    found = reader()
+    head = f"POST /a HTTP/{version}\r\nConnection: {connection}\r\nUpgrade: websocket\r\nContent-Length: 1\r\n\r\n"
+    found.feed(head.encode() + b"x")
+    (arrival,) = found.whole
+    assert (arrival.request.keep_alive, arrival.request.old) == (kept, version == "1.0")
+
+
+def test_a_wish_for_another_protocol_is_refused_once() -> None:
+    faults: list[Fault] = []
+
+    def refuse(fault: Fault, _request: Request | None) -> Response:
+        faults.append(fault)
+        return Response(413)
+
+    found = RequestReader(4, lambda _: None, refuse)
+    found.feed(b"POST / HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: 5\r\n\r\nhello")
+    assert faults == [Fault.BODY_TOO_LARGE]
