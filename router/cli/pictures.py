@@ -92,10 +92,7 @@ def _answer(fact: RuleFact) -> str:
 
 
 def _wanted(fact: RuleFact) -> str:
-    found = bounds(fact.predicate)
-    if not found and fact.type is QuestionType.NOUL:
-        return "≥ 0.5"
-    return " and ".join(f"{_SIGNS[key]} {value:g}" for key, value in found.items())
+    return " and ".join(f"{_SIGNS[key]} {value:g}" for key, value in bounds(fact.predicate).items())
 
 
 def _projections(explanation: Explanation) -> Table | None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Final
 
 import orjson
@@ -13,12 +14,12 @@ from router.asking.placement import model_name
 from router.asking.render import as_asked, render
 from router.config.deployments import Deployment
 from router.config.families import family_of, written_name
-from router.config.heuristics import HeuristicRule
+from router.config.heuristics import ContextRule, HeuristicRule, LanguageRule
 from router.config.plan import Plan, QuestionRule, Recipe, StateKind
 from router.deciding.engine import CompiledRecipe
 from router.explaining.notes import Notes
 from router.questions import Answer, Predicate, QuestionType, Unknown, UnknownReason
-from router.signals.reading import Reading, read
+from router.signals.reading import YES, Reading, read
 from router.wire.request import state_text
 
 _WHOLE: Final = frozenset({"context", "conversation", "input_modality"})
@@ -88,8 +89,9 @@ def question_id(rule: QuestionRule, deployment: Deployment) -> str:
 
 def computed_id(rule: HeuristicRule) -> str:
     """The same of a rule that the router computes by itself: what it looks for, whatever it is called."""
-    looks_for = f"{rule.family} {replace(rule, name='')!r}"
-    return hashlib.blake2b(looks_for.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    looks_for = {**asdict(rule), "name": "", "family": rule.family}
+    # Sets have another order in every process, and ids are compared with those that other processes wrote down.
+    return hashlib.blake2b(json.dumps(looks_for, sort_keys=True, default=sorted).encode(), digest_size=8).hexdigest()
 
 
 def rule_ids(plan: Plan, recipe: Recipe) -> dict[str, str]:
@@ -129,12 +131,21 @@ def _computed(rule: HeuristicRule, notes: Notes, user_bytes: int) -> RuleFact:
         part=part,
         part_bytes=length,
         read_bytes=length,
-        predicate=getattr(rule, "predicate", None),
+        predicate=_bounds(rule),
         answer=None,
         reading=reading,
         effective=reading.matched,
         seconds=None,
     )
+
+
+def _bounds(rule: HeuristicRule) -> Predicate | None:
+    """What the rule's number is held against, where it is held against one."""
+    if isinstance(rule, LanguageRule):
+        return Predicate(gte=rule.threshold)
+    if isinstance(rule, ContextRule):
+        return Predicate(gte=rule.least or None, lte=rule.most)
+    return getattr(rule, "predicate", None)
 
 
 def _fact(rule: QuestionRule, plan: Plan, notes: Notes, length: int, seconds: Mapping[str, float]) -> RuleFact:
@@ -151,11 +162,12 @@ def _fact(rule: QuestionRule, plan: Plan, notes: Notes, length: int, seconds: Ma
         part=rule.state.value,
         part_bytes=length,
         read_bytes=_size(shown),
-        predicate=rule.predicate,
+        predicate=rule.predicate or (YES if rule.question.type is QuestionType.NOUL else None),
         answer=answer,
         reading=reading,
         effective=reading.matched,
-        seconds=None if _never_asked(answer) else seconds.get(rule.deployment),
+        # Without a text nothing is asked: what is known then is the rule's opening.
+        seconds=None if _never_asked(answer) or not shown else seconds.get(rule.deployment),
     )
 
 

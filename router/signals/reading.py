@@ -32,7 +32,8 @@ from router.questions import (
     UnknownReason,
 )
 
-_YES = Predicate(gte=0.5)
+YES = Predicate(gte=0.5)
+"""What makes an answer of yes or no a match, where the rule does not say."""
 _NOTHING: Mapping[str, float] = MappingProxyType({})
 
 # A softmax in single precision may miss 0 or 1 by a few units in the last place. That much is pulled back, not refused.
@@ -100,7 +101,7 @@ def read(rule: QuestionRule, answer: Answer) -> Reading:
         case Unknown(reason):
             return Reading(kind, None, reason=reason)
         case NoulAnswer(probability) if kind is QuestionType.NOUL:
-            reading = _read_noul(probability, rule.predicate or _YES)
+            reading = _read_noul(probability, rule.predicate or YES)
         case ChoiceAnswer() if kind is QuestionType.CHOICE:
             reading = _read_choice(answer, rule.predicate, rule.labels)
         case ScoreAnswer() if kind is QuestionType.SCORE:
