@@ -6,8 +6,9 @@ Health and readiness are not part of it: probes need no token.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 import orjson
 from aiohttp import web
@@ -24,7 +25,11 @@ PREFIX = "/api/v1"
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
-_YES = frozenset({"true", "1"})
+_SPELLINGS: Final = {"true": True, "1": True, "false": False, "0": False}
+
+
+class WrongQuery(Exception):
+    """A parameter of the query that cannot be used; the message says what can."""
 
 
 def json_reply(body: object, status: int = 200, headers: dict[str, str] | None = None) -> web.Response:
@@ -38,8 +43,17 @@ def error(status: int, code: str, message: str, headers: dict[str, str] | None =
 
 
 def flag(request: web.Request, name: str) -> bool:
-    """Whether a parameter of the query says yes."""
-    return request.query.get(name, "").lower() in _YES
+    """Whether a parameter of the query says yes; absent, it does not. Raises WrongQuery."""
+    said = _SPELLINGS.get(request.query.get(name, "false").lower())
+    if said is None:
+        raise WrongQuery(f"{name} must be true or false")
+    return said
+
+
+def only_known(query: Mapping[str, str], *known: str) -> None:
+    """Refuse parameters that would be without effect. Raises WrongQuery."""
+    if query.keys() - set(known):
+        raise WrongQuery(f"parameters that are known here: {', '.join(known) or 'none'}")
 
 
 @dataclass(slots=True)
@@ -84,6 +98,8 @@ def _told(failed: Exception) -> web.Response:
             told = error(failed.status, failed.reason.lower().replace(" ", "_"), failed.reason, headers)
         case NotReadable():
             told = error(400, failed.code.value, failed.message)
+        case WrongQuery():
+            told = error(400, "invalid_request", str(failed))
         case Busy():
             told = error(429, "busy", "enough is being looked at already", {"Retry-After": "1"})
         case Gone():
@@ -102,6 +118,7 @@ def add_previews(app: web.Application, desk: Desk) -> None:
     async def preview(request: web.Request) -> web.StreamResponse:
         if desk.previewer is None:
             return error(503, "starting", "nothing is served yet")
+        only_known(request.query, "trace", "text")
         data = await request.read()
         return json_reply(await desk.previewer.preview(data, trace=flag(request, "trace"), text=flag(request, "text")))
 

@@ -11,19 +11,15 @@ from collections.abc import Callable, Mapping, Sequence
 from aiohttp import web
 
 from router.admin.access import Admission
-from router.admin.api import PREFIX, Desk, Handler, error, flag, guarded, json_reply
+from router.admin.api import PREFIX, Desk, Handler, WrongQuery, error, flag, guarded, json_reply, only_known
 from router.explaining.trajectories import trajectory_json
-from router.observe.replay import FILTERS, MOST_LISTED, Replays
+from router.observe.replay import FILTERS, MOST_LISTED, SEARCH, Replays
 
 _ROOT = f"{PREFIX}/observability/replays"
 _DEFAULT_LIMIT = 20
 _DEEPEST = 1_000_000
 
 Work = Callable[[Replays, web.Request], web.Response]
-
-
-class _Wrong(Exception):
-    """A parameter of the query that cannot be used."""
 
 
 def add_replays(app: web.Application, desk: Desk) -> None:
@@ -35,8 +31,6 @@ def add_replays(app: web.Application, desk: Desk) -> None:
                 return error(404, "replay_disabled", "set global.services.router_replay.enabled to record requests")
             try:
                 return await asyncio.to_thread(work, desk.replays, request)
-            except _Wrong as failed:
-                return error(400, "invalid_request", str(failed))
             except OSError:
                 return error(503, "unavailable", "the records cannot be read at the moment")
 
@@ -50,6 +44,7 @@ def add_replays(app: web.Application, desk: Desk) -> None:
         return json_reply({"total": total, "limit": limit, "offset": offset, "replays": found})
 
     def one(replays: Replays, request: web.Request) -> web.Response:
+        only_known(request.query)
         content = desk.access.admit(request.headers, "detail") is Admission.GRANTED
         found = replays.get(request.match_info["id"], content=content)
         return error(404, "not_found", "no such record") if found is None else json_reply(found)
@@ -60,10 +55,11 @@ def add_replays(app: web.Application, desk: Desk) -> None:
     def trajectory(replays: Replays, request: web.Request) -> web.Response:
         filters = _filters(request.query, only=("session_id", "recipe"))
         if not filters.get("session_id"):
-            raise _Wrong("session_id is needed: whose turns?")
+            raise WrongQuery("session_id is needed: whose turns?")
         return json_reply(trajectory_json(filters["session_id"], filters.get("recipe"), replays.trajectory(filters)))
 
     def forget(replays: Replays, request: web.Request) -> web.Response:
+        only_known(request.query)
         return json_reply({"deleted": replays.forget()})
 
     app.router.add_get(_ROOT, guarded(desk, "read", reading(listing)))
@@ -73,15 +69,15 @@ def add_replays(app: web.Application, desk: Desk) -> None:
     app.router.add_get(f"{_ROOT}/{{id}}", guarded(desk, "read", reading(one)))
 
 
-def _filters(query: Mapping[str, str], *others: str, only: Sequence[str] = FILTERS) -> dict[str, str]:
-    unknown = query.keys() - {*only, *others}
-    if unknown:
-        raise _Wrong(f"parameters that are known here: {', '.join((*only, *others))}")
+def _filters(query: Mapping[str, str], *others: str, only: Sequence[str] = (*FILTERS, SEARCH)) -> dict[str, str]:
+    if "cache_status" in query:
+        raise WrongQuery("cache_status is not supported yet: no answer comes from a cache")
+    only_known(query, *only, *others)
     return {name: query[name] for name in only if name in query}
 
 
 def _number(query: Mapping[str, str], name: str, default: int, most: int) -> int:
     text = query.get(name, str(default))
     if not (text.isascii() and text.isdigit()) or len(text) > len(str(most)) or int(text) > most:
-        raise _Wrong(f"{name} must be a number from 0 to {most}")
+        raise WrongQuery(f"{name} must be a number from 0 to {most}")
     return int(text)

@@ -24,6 +24,8 @@ T = TypeVar("T")
 Outcome = Literal["written", "dropped", "failed"]
 FILTERS: Final = ("recipe", "decision", "model", "error", "session_id")
 """What records can be found by."""
+SEARCH: Final = "search"
+"""Finds records by a piece of their id or of any of these, in any case; never by what was captured."""
 
 MOST_WAITING: Final = 1024
 MOST_LISTED: Final = 100
@@ -84,7 +86,9 @@ class Replays(Protocol):
     def find(
         self, filters: Mapping[str, str], *, limit: int, offset: int = 0, detail: bool = False
     ) -> tuple[int, list[dict[str, Any]]]:
-        """How many records match, and `limit` of them from `offset` on, the newest first. Keys are of `FILTERS`."""
+        """How many records match, and `limit` of them from `offset` on, the newest first. Keys are of `FILTERS`, and
+        `SEARCH`.
+        """
 
     def get(self, record: str, *, content: bool = False) -> dict[str, Any] | None:
         """One record with all that is known of it; its captured texts only with `content`."""

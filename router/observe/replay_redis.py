@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 import orjson
 import redis
 
-from router.observe.replay import FILTERS, MOST_TURNS, Bounds, Ending, Row, merged
+from router.observe.replay import FILTERS, MOST_TURNS, SEARCH, Bounds, Ending, Row, merged
 
 WITHIN_S: Final = 1.0
 """How long the server may take, to connect and to answer."""
@@ -41,6 +41,10 @@ class Member(NamedTuple):
     def encoded(self) -> bytes:
         """As it stands in the sets."""
         return orjson.dumps([self.id, *self.keys])
+
+    def contains(self, piece: str) -> bool:
+        """Whether the id or one of the values holds this piece, which is in small letters."""
+        return any(piece in value.lower() for value in (self.id, *self.keys) if value is not None)
 
     @staticmethod
     def decoded(data: bytes) -> Member:
@@ -219,7 +223,9 @@ class RedisReplays:
         oldest = self._clock() - self._seconds if self._seconds else float("-inf")
         wanted = [(index, filters[name]) for index, name in enumerate(FILTERS) if name in filters]
         members = ((Member.decoded(data), at) for data, at in found if at >= oldest)
-        return [one for one in members if all(one[0].keys[index] == value for index, value in wanted)]
+        matching = [one for one in members if all(one[0].keys[index] == value for index, value in wanted)]
+        piece = filters.get(SEARCH, "").lower()
+        return [one for one in matching if one[0].contains(piece)] if piece else matching
 
     def _records(self, client: Any, wanted: Sequence[str], *, detail: bool) -> list[dict[str, Any]]:
         names = ("summary", "detail", "ending") if detail else ("summary", "ending")

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import orjson
 
-from router.observe.replay import FILTERS, MOST_TURNS, Bounds, Ending, Row, merged
+from router.observe.replay import FILTERS, MOST_TURNS, SEARCH, Bounds, Ending, Row, merged
 
 _WAIT_MS: Final = 2000
 _SCHEMA = """
@@ -31,6 +31,7 @@ CREATE TABLE IF NOT EXISTS replays (
 """
 _ADDED: Final = ("ending", "answer", "trace")
 """Columns that files of earlier versions do not have."""
+_SEARCHED: Final = " || char(10) || ".join(f"coalesce({name}, '')" for name in ("id", *FILTERS))
 _INDEXES = """
 CREATE INDEX IF NOT EXISTS replays_at ON replays (at);
 CREATE INDEX IF NOT EXISTS replays_decision ON replays (recipe, decision, seq);
@@ -176,6 +177,7 @@ def _written(row: Row) -> tuple[Any, ...]:
 
 
 def _where(filters: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
-    names = [name for name in FILTERS if name in filters]
-    clause = " AND ".join(f"{name} = ?" for name in names)
+    clauses = {name: f"{name} = ?" for name in FILTERS} | {SEARCH: f"instr(lower({_SEARCHED}), lower(?)) > 0"}
+    names = [name for name in clauses if name in filters]
+    clause = " AND ".join(clauses[name] for name in names)
     return f" WHERE {clause}" if clause else "", tuple(filters[name] for name in names)

@@ -107,6 +107,13 @@ def test_the_trace_and_the_text_are_given_when_asked_for(desk: Desk, address: st
     assert "eval_trace" not in body
 
 
+@pytest.mark.parametrize("query", ["?trace=yes", "?traces=true", "?text="])
+def test_a_wish_that_is_not_understood_is_said(query: str, desk: Desk, address: str, serving: Serving) -> None:
+    desk.previewer = previewer(serving)
+    status, body = post(address + query, {"model": "auto", "text": CANARY})
+    assert (status, body["error"]["code"]) == (400, "invalid_request")
+
+
 @pytest.mark.parametrize(
     ("body", "code"),
     [

@@ -65,16 +65,35 @@ def test_a_list_in_pages(root: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "query", ["limit=101", "limit=-1", "limit=x", "offset=1e3", "search=a", "limit=99999999999999999999", "limit=²"]
+    "query",
+    [
+        "limit=101",
+        "limit=-1",
+        "limit=x",
+        "offset=1e3",
+        "find=a",
+        "limit=99999999999999999999",
+        "limit=²",
+        "showDetails=yes",
+        "cache_status=hit",
+    ],
 )
 def test_a_query_that_cannot_be_used(root: str, query: str) -> None:
     status, body = ask(f"{root}?{urllib.parse.quote(query, safe='=')}")
     assert (status, body["error"]["code"]) == (400, "invalid_request")
 
 
+def test_a_search_is_by_names_and_not_by_text(root: str) -> None:
+    assert [one["id"] for one in ask(f"{root}?search=ID2&limit=2")[1]["replays"]] == ["id29", "id28"]
+    assert ask(f"{root}?search=S%201")[1]["total"] == 2
+    assert ask(f"{root}/aggregate?search=m1")[1]["total"] == 15
+    assert ask(f"{root}?search=text")[1]["total"] == 0
+
+
 def test_one_and_none(root: str) -> None:
     assert ask(f"{root}/id7") == (200, {"id": "id7", "answers": {}, "request_body": "text"})
     assert ask(f"{root}/..%2F..%2Fetc%2Fpasswd")[0] == 404
+    assert ask(f"{root}/id7?showDetails=true")[0] == 400
 
 
 def test_counts(root: str) -> None:
@@ -102,6 +121,7 @@ def test_roles(desk: Desk, root: str) -> None:
     assert "request_body" not in ask(f"{root}/id7", READ)[1]
     assert ask(f"{root}/id7", DETAIL)[1]["request_body"] == "text"
     assert ask(root, READ, "DELETE")[0] == 403
+    assert ask(f"{root}?decision=d", WRITE, "DELETE")[0] == 400, "it forgets all, whatever the filter says"
     assert ask(root, WRITE, "DELETE") == (200, {"deleted": 30})
     assert ask(root, READ)[1]["total"] == 0
 

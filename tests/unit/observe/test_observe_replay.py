@@ -105,6 +105,11 @@ def test_filters_and_counts(kind: Kind) -> None:
     assert [one["id"] for one in replays.find({"decision": "d1", "session_id": "s"}, limit=9)[1]] == ["id1"]
     assert replays.find({"decision": "' OR 1=1 --"}, limit=9) == (0, [])
     assert replays.find({"decision": "*"}, limit=9) == (0, [])
+    assert [one["id"] for one in replays.find({"search": "ID2"}, limit=9)[1]] == ["id2"]
+    assert replays.find({"search": "d1", "recipe": "r"}, limit=9)[0] == 2
+    assert replays.aggregate({"search": "d1"})["total"] == 2
+    assert replays.find({"search": "%"}, limit=9)[0] == replays.find({"search": "text"}, limit=9)[0] == 0
+    assert replays.find({"search": ""}, limit=9)[0] == 3
     everything = replays.aggregate({})
     assert everything["by_decision"] == {"d1": 2, "d0": 1}
     assert (everything["by_error"], everything["oldest"], everything["newest"]) == ({"": 3}, 1.0, 3.0)
