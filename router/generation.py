@@ -16,10 +16,12 @@ from router.asking.fleet import Connections
 from router.asking.overload.desk import Desk
 from router.asking.plan import StagePlan
 from router.asking.plan import prepare as prepare_stage
+from router.asking.scanning.stage import GuardStage, prepare_guards
 from router.config.plan import ApiFormat, Plan, QuestionRule, Recipe
 from router.config.roots import api_roots
 from router.deciding.engine import CompiledRecipe, decide
 from router.deciding.engine import prepare as prepare_recipe
+from router.deciding.guarded import Refusals
 from router.deciding.overload import Overload
 from router.needed import NeededStages
 from router.signals.guards import policies
@@ -39,6 +41,7 @@ class Policy:
     request can change it. `at_once`: nothing has to be waited for, neither an answer nor a choice among candidates.
     `keeps_models`: some decision keeps a conversation on the model that another's gave it. `overload` says what becomes
     of requests that were left unread for overload; None where they are decided like any other (`action: refuse`).
+    `guards` are the rules that read all of their input, and `refusals` when a match of one is enough; None without any.
     """
 
     recipe: Recipe
@@ -52,6 +55,8 @@ class Policy:
     at_once: bool = False
     keeps_models: bool = False
     overload: Overload | None = None
+    guards: GuardStage | None = None
+    refusals: Refusals | None = None
 
 
 def _policy(recipe: Recipe, plan: Plan) -> Policy:
@@ -64,10 +69,25 @@ def _policy(recipe: Recipe, plan: Plan) -> Policy:
     chosen = any(len(one.model_refs) > 1 and one.selector.kind != "static" for one in recipe.decisions)
     selectors = selector_stages(recipe, plan)
     keeps = any(one.actions.retention and one.actions.retention.keep_current_model for one in recipe.decisions)
-    at_once = not recipe.questions and not chosen and not keeps
+    at_once = not recipe.questions and not recipe.guards and not chosen and not keeps
     waits = plan.overload.action == "retry" and bool(recipe.questions or recipe.guards)
     overload = Overload(compiled, policies(recipe.guards)) if waits else None
-    return Policy(recipe, stage, needed, compiled, settled, heuristics, openings, selectors, at_once, keeps, overload)
+    guards = prepare_guards(recipe.guards, plan.deployments) if recipe.guards else None
+    return Policy(
+        recipe=recipe,
+        stage=stage,
+        needed=needed,
+        compiled=compiled,
+        foregone=settled,
+        heuristics=heuristics,
+        openings=openings,
+        selectors=selectors,
+        at_once=at_once,
+        keeps_models=keeps,
+        overload=overload,
+        guards=guards,
+        refusals=Refusals(compiled) if guards is not None else None,
+    )
 
 
 class Generation:
@@ -81,7 +101,9 @@ class Generation:
         self.asker = asker
         self.policies: Mapping[str, Policy] = {name: _policy(recipe, plan) for name, recipe in plan.recipes.items()}
         self.deployment_of: Mapping[str, Mapping[str, str]] = {
-            name: {rule.name: rule.deployment for rule in recipe.questions} for name, recipe in plan.recipes.items()
+            name: {rule.name: rule.deployment for rule in recipe.questions}
+            | {rule.name: rule.deployment for rule in recipe.guards}
+            for name, recipe in plan.recipes.items()
         }
         self.public_models = tuple(plan.entrypoints) + tuple(
             name for name in plan.models if name not in plan.entrypoints

@@ -7,29 +7,47 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
 from router.acting.affinity import Affinity, conversation, drops, whole_conversation
 from router.acting.latencies import Latencies
 from router.acting.picking import NoneWillDo, by_measure, by_question, by_weight
 from router.acting.target import Contest, NoRoom, Target
+from router.asking.asker import StageAnswers
 from router.asking.errors import CallOutcome
 from router.asking.overload.request import RequestWait
+from router.asking.scanning.reading import GuardedAnswers, GuardedStage
 from router.config.candidates import ModelRef
 from router.config.measures import MeasureRule
 from router.deciding.engine import Outcome, decide
+from router.deciding.guarded import GuardResult
 from router.deciding.overload import unread_for_overload
 from router.explaining.notes import Notes
 from router.generation import Generation, Policy
+from router.guarding import RequestGuards, count, tell_closed
 from router.observe import Metrics
 from router.questions import Answer, Unknown
+from router.scan.rules import Outcome as Scanned
 from router.scan.view import routing_view
 from router.signals.facts import RequestFacts
+from router.signals.guards import policies
 from router.signals.reading import Reading, read, read_all
 from router.wire.http import Head
 from router.wire.request import LlmRequest, opens, state_text
 
 LARGE_BODY = 256 * 1024
 """Bodies from this many bytes on are decoded, read and edited on a thread: the event loop must not wait for one."""
+
+
+_NOTHING: Final[Mapping[str, GuardResult]] = MappingProxyType({})
+
+
+class Judged(NamedTuple):
+    """What is decided about a request, and whether a guard had read only a part of its input."""
+
+    outcome: Outcome
+    partial: bool = False
 
 
 class Judge:
@@ -47,16 +65,18 @@ class Judge:
 
     async def judge(
         self, generation: Generation, policy: Policy, request: LlmRequest, head: Head, notes: Notes | None
-    ) -> Outcome:
+    ) -> Judged:
         """Compute and ask what the recipe reads, and decide. Raises NoRoom where it could not be read for overload."""
         readings = await self._compute(generation, policy, request, head)
-        if policy.recipe.questions:
-            answers = await self._ask(generation, policy, request, readings, notes)
-            readings = {**readings, **read_all(policy.recipe.questions, answers)}
-        outcome = self._decide(policy, readings, notes)
+        results: Mapping[str, GuardResult] = {}
+        if policy.recipe.questions or policy.recipe.guards:
+            answers, results = await self._ask(generation, policy, request, readings, notes)
+            asked = read_all(policy.recipe.questions, answers)
+            readings = {**readings, **asked, **{name: result.reading for name, result in results.items()}}
+        outcome = self._decide(policy, readings, notes, results)
         if outcome is None:
             raise NoRoom(generation.plan.overload.retry_after_s)
-        return outcome
+        return Judged(outcome, any(result.partial for result in results.values()))
 
     def judge_at_once(self, generation: Generation, policy: Policy, request: LlmRequest, head: Head) -> Outcome:
         """The same where the recipe asks nothing, for a request that is not large."""
@@ -67,22 +87,34 @@ class Judge:
         assert outcome is not None  # noqa: S101 - nothing is asked, so nothing is unread for overload
         return outcome
 
-    def _decide(self, policy: Policy, readings: Mapping[str, Reading], notes: Notes | None) -> Outcome | None:
+    def _decide(
+        self,
+        policy: Policy,
+        readings: Mapping[str, Reading],
+        notes: Notes | None,
+        results: Mapping[str, GuardResult] = _NOTHING,
+    ) -> Outcome | None:
         """What is decided; None for a request that could be refused for what was left unread for overload.
 
         A guard's own policy stands in `readings` for failures of other kinds only: the resolution applies it to those.
         """
         started = self._clock()
         outcome: Outcome | None
-        if policy.overload is not None and (unread := unread_for_overload(readings)):
+        closed: tuple[str, ...] = ()
+        unread = unread_for_overload(readings) | {name for name, result in results.items() if result.lacks_room}
+        if policy.overload is not None and unread:
             # A prompt that no model could ever take is to be refused before this: asking again would not help.
-            outcome = policy.overload.resolve(readings, unread, "retry").outcome
+            resolved = policy.overload.resolve(readings, unread, "retry")
+            outcome, closed = resolved.outcome, resolved.failed_closed
+            readings = {**readings, **{name: policies(policy.recipe.guards)[name] for name in closed}}
         else:
             outcome = decide(policy.compiled, readings)
         ended = self._clock()
         self._metrics.evaluation_seconds.observe(ended - started)
+        without = tell_closed(self._metrics, policy.recipe.name, results, closed) if results else frozenset[str]()
         for rule in outcome.matched_rules if outcome is not None else ():
-            self._metrics.matched(policy.recipe.name, rule)()
+            if rule not in without:
+                self._metrics.matched(policy.recipe.name, rule)()
         if notes is not None:
             notes.readings, notes.outcome = readings, outcome
             notes.answered_at, notes.decided_at = started, ended
@@ -106,9 +138,9 @@ class Judge:
         request: LlmRequest,
         computed: Mapping[str, Reading],
         notes: Notes | None,
-    ) -> Mapping[str, Answer]:
-        """The answers of the request stage, by rule key."""
-        stage = policy.stage
+    ) -> tuple[Mapping[str, Answer], Mapping[str, GuardResult]]:
+        """The answers of the request stage, and what its guards come to, by rule key."""
+        stage, guarded, guards = policy.stage, policy.guards, await self._guards(policy, request)
         deployments = generation.plan.deployments
         texts = {
             (deployment, state): routing_view(state_text(request, state), deployments[deployment].view)
@@ -120,24 +152,46 @@ class Judge:
         opening = {rule.name: rule.opening for rule in policy.openings if rule.opening and opens(request, rule.state)}
         if policy.needed is not None:
             known = {rule.name: read(rule, opening[rule.name]) for rule in policy.openings if rule.name in opening}
-            stage, unread = policy.needed.given(texts, {**computed, **known})
+            if guards is not None:
+                known |= guards.known
+            stage, unread, guarded = policy.needed.given(texts, {**computed, **known})
         waiting = self._waiting(generation, policy, deadline, computed, {**unread, **opening})
+        outcomes: Mapping[str, Scanned] = {}
+        asked: StageAnswers | GuardedAnswers
         try:
-            asked = await generation.asker.ask(stage, texts, stage_deadline=deadline, waiting=waiting)
+            if guards is None or guarded is None:
+                asked = await generation.asker.ask(stage, texts, stage_deadline=deadline, waiting=waiting)
+            else:
+                refuses = guards.refusing(computed, {**unread, **opening})
+                scanning = GuardedStage(
+                    generation.asker, stage, guarded, deadline=deadline, refuses=refuses, waiting=waiting
+                )
+                asked = await scanning.read(texts, guards.inputs)
+                outcomes = asked.outcomes
         finally:
             if waiting is not None:
                 waiting.leave()
                 if notes is not None:
                     notes.waited = waiting.report
         answers = {**unread, **asked.answers, **opening}
+        results = guards.results(outcomes) if guards is not None else {}
         self._metrics.signal_seconds.observe(self._clock() - started)
+        deployment_of = generation.deployment_of[policy.recipe.name]
         for rule, answer in answers.items():
             if isinstance(answer, Unknown):
-                deployment = generation.deployment_of[policy.recipe.name][rule]
-                self._metrics.unknown_answer(deployment, answer.reason)()
+                self._metrics.unknown_answer(deployment_of[rule], answer.reason)()
+        count(self._metrics, deployment_of, results)
         if notes is not None:
             notes.texts, notes.answers, notes.calls, notes.asked_at = texts, answers, asked.calls, started
-        return answers
+            notes.guards = results
+        return answers, results
+
+    async def _guards(self, policy: Policy, request: LlmRequest) -> RequestGuards | None:
+        if policy.guards is None or policy.refusals is None:
+            return None
+        if sum(len(turn.text) for turn in request.turns) >= LARGE_BODY:
+            return await asyncio.to_thread(RequestGuards, policy, policy.guards, policy.refusals, request)
+        return RequestGuards(policy, policy.guards, policy.refusals, request)
 
     def _waiting(
         self,

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from router.asking.plan import StagePlan, StateKey, is_blank, prepare
+from router.asking.scanning.stage import GuardStage, prepare_guards
 from router.config.deployments import Deployment
 from router.config.plan import Recipe
 from router.deciding.engine import CompiledRecipe
@@ -26,6 +27,15 @@ _MOST_KEPT = 64
 _NOTHING: Final[Mapping[str, Reading]] = MappingProxyType({})
 
 
+class Needed(NamedTuple):
+    """What is worth asking: a stage, and guards (None: a recipe without any). `unread` are the rules of the stage that
+    are unknown whatever is asked. All others are not asked."""
+
+    stage: StagePlan
+    unread: Mapping[str, Unknown]
+    guards: GuardStage | None
+
+
 class NeededStages:
     """What one recipe asks, by what is known of a request before anything is asked."""
 
@@ -33,16 +43,11 @@ class NeededStages:
         self._recipe = recipe
         self._deployments = deployments
         self._outlook = Outlook(compiled)
-        self._needed: dict[frozenset[StateKey], tuple[StagePlan, Mapping[str, Unknown]]] = {}
-        self._stages: dict[frozenset[str], StagePlan] = {}
+        self._needed: dict[frozenset[StateKey], Needed] = {}
+        self._stages: dict[frozenset[str], tuple[StagePlan, GuardStage | None]] = {}
 
-    def given(
-        self, texts: Mapping[StateKey, str], known: Mapping[str, Reading] = _NOTHING
-    ) -> tuple[StagePlan, Mapping[str, Unknown]]:
-        """The stage to ask, and the rules that are unknown whatever is asked. All others are not asked.
-
-        `known` are readings that need no asking, by rule key.
-        """
+    def given(self, texts: Mapping[StateKey, str], known: Mapping[str, Reading] = _NOTHING) -> Needed:
+        """What to ask about a request. `known` are readings that need no asking, by rule key."""
         blank = frozenset(key for key, text in texts.items() if is_blank(text))
         if known:
             return self._without(blank, known)
@@ -52,21 +57,22 @@ class NeededStages:
             found = self._needed[blank] = self._without(blank, known)
         return found
 
-    def _without(
-        self, blank: frozenset[StateKey], known: Mapping[str, Reading]
-    ) -> tuple[StagePlan, Mapping[str, Unknown]]:
+    def _without(self, blank: frozenset[StateKey], known: Mapping[str, Reading]) -> Needed:
         unread = [r for r in self._recipe.questions if (r.deployment, r.state) in blank and r.name not in known]
         answers = {rule.name: _NO_TEXT for rule in unread}
         needed = self._outlook.needed_rules({**known, **read_all(unread, answers)})
-        return self._stage(needed), answers
+        stage, guards = self._stage(needed)
+        return Needed(stage, answers, guards)
 
-    def _stage(self, needed: frozenset[str]) -> StagePlan:
-        stage = self._stages.get(needed)
-        if stage is None:
+    def _stage(self, needed: frozenset[str]) -> tuple[StagePlan, GuardStage | None]:
+        found = self._stages.get(needed)
+        if found is None:
             _make_room(self._stages)
             rules = [rule for rule in self._recipe.questions if rule.name in needed]
-            stage = self._stages[needed] = prepare(rules, self._deployments)
-        return stage
+            guards = [rule for rule in self._recipe.guards if rule.name in needed]
+            guarded = prepare_guards(guards, self._deployments) if guards else None
+            found = self._stages[needed] = (prepare(rules, self._deployments), guarded)
+        return found
 
 
 def _make_room(kept: dict[Any, Any]) -> None:

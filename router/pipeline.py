@@ -22,7 +22,7 @@ from router.acting.answering import own_answer
 from router.acting.editing import edited, edits
 from router.acting.latencies import Latencies
 from router.acting.plugins import plugins
-from router.acting.target import Answered, Contest, NoRoom, Refused, Settled, Target, settle, target_by_name
+from router.acting.target import Answered, Contest, NoRoom, Refused, Settled, Target, settle, target_by_name, warned
 from router.explaining.diagnostics import diagnostics
 from router.explaining.notes import Notes
 from router.explaining.watching import Watcher, telling, watched
@@ -34,7 +34,7 @@ from router.wire.encoding import decode_body
 from router.wire.errors import ErrorCode, WireError, error_reply, reply_to
 from router.wire.http import Head, Reply
 from router.wire.models import models_reply
-from router.wire.overload import overloaded_reply
+from router.wire.overload import SCAN_PARTIAL, overloaded_reply
 from router.wire.request import LlmRequest, read_request
 from router.wire.surface import Format, Kind, Surface, classify
 
@@ -284,9 +284,9 @@ class Pipeline:
         if recipe is None:
             return target_by_name(generation.plan, request.model, wanted)
         policy = generation.policies[recipe]
-        settled = policy.foregone.get(wanted)
+        settled, partial = policy.foregone.get(wanted), False
         if settled is None:
-            outcome = await self._judge.judge(generation, policy, request, incoming.head, incoming.notes)
+            outcome, partial = await self._judge.judge(generation, policy, request, incoming.head, incoming.notes)
             settled = settle(generation.plan, recipe, outcome, wanted)
         self._count(recipe, settled)
         if isinstance(settled, Contest):
@@ -294,7 +294,7 @@ class Pipeline:
             settled = settled.target(generation.plan, ref)
         if policy.keeps_models and isinstance(settled, Target):
             self._judge.remember(settled, request, incoming.head)
-        return settled
+        return warned(settled, SCAN_PARTIAL) if partial and isinstance(settled, Target) else settled
 
     def _count(self, recipe: str, settled: Settled | Contest) -> None:
         if settled.decision is not None:

@@ -58,6 +58,12 @@ class Target(msgspec.Struct, frozen=True):
         return self.ref.reasoning if self.ref is not None else None
 
 
+def warned(target: Target, warning: str) -> Target:
+    """The target with a warning that every caller is told."""
+    told = ",".join(filter(None, (target.told.get("warnings"), warning)))
+    return msgspec.structs.replace(target, told={**target.told, "warnings": told})
+
+
 class Answered(msgspec.Struct, frozen=True):
     """The decision answers by itself: `text` is all that the client gets, and no backend is asked."""
 

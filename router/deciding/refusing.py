@@ -16,13 +16,15 @@ from router.signals.guards import certain
 from router.signals.reading import Reading
 
 
-def match_alone_refuses(compiled: CompiledRecipe, readings: Readings, rule: str) -> bool:
+def match_alone_refuses(
+    compiled: CompiledRecipe, readings: Readings, rule: str, outlook: Outlook | None = None
+) -> bool:
     """Whether a match of the rule of this key settles that a decision that answers by itself is selected.
 
     `readings` are those known so far. The rule's own is taken from them when it is a match; else a certain match is
-    supposed, of every label. Rules without a reading may turn out anything.
+    supposed, of every label. Rules without a reading may turn out anything. `outlook`: the recipe's, if it is at hand.
     """
-    found = Outlook(compiled).contenders(_supposing(compiled, readings, rule))
+    found = (outlook or Outlook(compiled)).contenders(_supposing(compiled, readings, rule))
     return len(found) == 1 and found[0][1] and found[0][0].refuses
 
 

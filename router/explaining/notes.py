@@ -14,6 +14,7 @@ from router.acting.target import Settled
 from router.asking.plan import StateKey
 from router.asking.report import CallReport, WaitReport
 from router.deciding.engine import Outcome
+from router.deciding.guarded import GuardResult
 from router.questions import Answer
 from router.signals.reading import Reading
 from router.wire.errors import ErrorCode
@@ -35,6 +36,7 @@ class Notes:
     texts: Mapping[StateKey, str] = field(default_factory=dict)
     answers: Mapping[str, Answer] = field(default_factory=dict)
     readings: Mapping[str, Reading] = field(default_factory=dict)
+    guards: Mapping[str, GuardResult] = field(default_factory=dict)
     calls: tuple[CallReport, ...] = ()
     waited: WaitReport | None = None
     outcome: Outcome | None = None

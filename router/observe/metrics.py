@@ -15,6 +15,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from router.observe.asking_metrics import AskingMetrics
 from router.observe.overload_metrics import OverloadMetrics
+from router.observe.scan_metrics import ScanMetrics
 from router.observe.tally import Distribution, Tallies
 
 _ROUTING_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
@@ -114,6 +115,7 @@ class Metrics:
         self._known_ready: set[str] = set()
         self.asking = AskingMetrics(self.registry)
         self.overload = OverloadMetrics(self.registry)
+        self.scans = ScanMetrics(self.registry)
         self.request = cache(self._request)
         self.error = cache(self._error)
         self.forwarded = cache(self._forwarded)

@@ -9,11 +9,24 @@ Sources: `rulings.md` 6, "Long inputs" (Coverage and failures), `reference.md` 4
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from router.config.guards import GuardPolicy, GuardRule, Hazard
 from router.config.plan import QuestionRule
 from router.questions import Answer, SetAnswer, SpanAnswer, Unknown, UnknownReason
 from router.signals.reading import Reading, bounded, read
+
+_HAZARD: Final = "#hazard"
+
+
+def hazard_key(rule: str) -> str:
+    """What stands for the second question of the rule of this key wherever questions are told apart by rule."""
+    return rule + _HAZARD
+
+
+def rule_of(key: str) -> str:
+    """The key of the rule that a question is of."""
+    return key.removesuffix(_HAZARD)
 
 
 def read_guard(rule: GuardRule, answer: Answer, hazard: Answer | None = None) -> Reading:

@@ -18,6 +18,8 @@ from router.wire.surface import Format
 
 WARNINGS: Final = "x-vsr-warnings"
 GUARD_OVERLOADED: Final = "guard_overloaded"
+SCAN_PARTIAL: Final = "scan_partial"
+"""A guard had read only a part of its input when the request was routed."""
 
 _MESSAGE: Final = "The gateway is too busy to check this request now. Try again shortly."
 

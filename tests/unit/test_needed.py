@@ -59,7 +59,7 @@ def given_texts(catalog: str = CATALOG, **texts: str) -> tuple[set[str], Mapping
     policy = generation_of(plan_of(text(catalog))).policies["ask"]
     assert policy.needed is not None
     by_state = {("builtin", state): texts.get(state.value, "") for _, state in policy.stage.states}
-    stage, unread = policy.needed.given(by_state)
+    stage, unread, _ = policy.needed.given(by_state)
     assert policy.needed.given(by_state)[0] is stage  # worked out once
     return rules(stage), unread
 
@@ -97,7 +97,7 @@ def test_both_ways_select_the_same_decision(answers: dict[str, Answer], user: bo
     blank = {StateKind.USER: not user, StateKind.SYSTEM: not system}
     texts: dict[Any, str] = {("builtin", state): "" if empty else "text" for state, empty in blank.items()}
     deployments = plan_of(text()).deployments
-    stage, unread = NeededStages(recipe, deployments, compiled).given(texts)
+    stage, unread, _ = NeededStages(recipe, deployments, compiled).given(texts)
     whole = {
         rule.name: Unknown(UnknownReason.NO_TEXT) if blank[rule.state] else answers[rule.name]
         for rule in recipe.questions

@@ -124,9 +124,9 @@ async def test_needed_asks_nothing_that_a_heuristic_has_settled() -> None:
     assert policy.needed is not None
     assert policy.heuristics is not None
     texts = dict.fromkeys(policy.stage.states, "text")
-    settled, _ = policy.needed.given(texts, policy.heuristics.read(RequestFacts(chat("python"))))
+    settled, *_ = policy.needed.given(texts, policy.heuristics.read(RequestFacts(chat("python"))))
     assert not settled.deployments
-    open_, _ = policy.needed.given(texts, policy.heuristics.read(RequestFacts(chat("rust"))))
+    open_, *_ = policy.needed.given(texts, policy.heuristics.read(RequestFacts(chat("rust"))))
     assert open_.deployments
 
 

@@ -19,8 +19,7 @@ from router.questions import Predicate, Question
 from router.scan.machine import Ask
 from router.scan.reading import Input
 from router.scan.rules import WatchedQuestion, WatchedRule
-
-_HAZARD = "#hazard"
+from router.signals.guards import hazard_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,16 +68,6 @@ class GuardStage:
         """The questions about a whole input, to travel with others."""
         stage = self.deployments[ask.deployment]
         return [Rider(stage, self.consumers[key], ask.text) for key in ask.questions]
-
-
-def hazard_key(rule: str) -> str:
-    """What a scan calls the second question of a rule."""
-    return rule + _HAZARD
-
-
-def rule_of(key: str) -> str:
-    """The rule of which a scan speaks."""
-    return key.removesuffix(_HAZARD)
 
 
 def guard_questions(rules: Iterable[GuardRule]) -> list[QuestionRule]:

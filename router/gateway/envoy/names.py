@@ -51,6 +51,7 @@ ANSWER_HEADERS: Final = {
     "x-vsr-retention-keep-current-model": "retention_keep_current_model",
     "x-vsr-retention-prefer-prefix": "retention_prefer_prefix",
     "x-vsr-replay-id": "replay_id",
+    "x-vsr-warnings": "warnings",
 }
 # The same for callers who asked, on listeners that let them.
 DEBUG_ANSWER_HEADERS: Final = {

@@ -18,13 +18,14 @@ from router.asking.overload.desk import Desk
 from router.asking.overload.request import RequestWait
 from router.asking.plan import StagePlan, prepare
 from router.asking.scanning.reading import GuardedAnswers, GuardedStage
-from router.asking.scanning.stage import hazard_key, prepare_guards, rule_of
+from router.asking.scanning.stage import prepare_guards
 from router.config.deployments import Deployment
 from router.config.guards import GuardRule, Hazard
 from router.config.plan import QuestionRule, StateKind
 from router.config.sizes import ScanWindow
 from router.questions import Answer, NoulAnswer, Predicate, QuestionType, UnknownReason
 from router.scan.rules import Result
+from router.signals.guards import hazard_key, rule_of
 from tests.support.virtual_time import now, run
 from tests.unit.asking.asking_builders import capabilities, deployment, label_set, noul, rule
 
