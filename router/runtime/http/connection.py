@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import select
 import time
 from collections.abc import Callable
 from email.utils import formatdate
@@ -27,6 +28,9 @@ LINGER_S = 2.0
 _MOST_WAITING = 16
 _MOST_BYTES = 65_536
 """How much may wait behind the request that is being answered before no more is read."""
+GONE_S = 0.25
+"""How often a client is looked at while nothing is read of it: otherwise nothing would tell that it has left."""
+_HUNG_UP = getattr(select, "POLLRDHUP", select.POLLHUP)
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
@@ -60,6 +64,7 @@ class Connection(asyncio.Protocol):
         self._leaving = False
         self._blocked = False
         self._paused = False
+        self._watch: asyncio.TimerHandle | None = None
         self._continued: object = None
         self._deadline: float | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -109,8 +114,9 @@ class Connection(asyncio.Protocol):
         """The client is gone, and with it the request that it waits for."""
         self._last = True
         self._reader.whole.clear()
-        if self._timer is not None:
-            self._timer.cancel()
+        for timer in (self._timer, self._watch):
+            if timer is not None:
+                timer.cancel()
         if self._task is not None:
             self._task.cancel()
         self._ended(self)
@@ -142,6 +148,8 @@ class Connection(asyncio.Protocol):
         if waiting is not self._paused and not self._transport.is_closing():
             self._paused = waiting
             (self._transport.pause_reading if waiting else self._transport.resume_reading)()
+            if waiting and self._watch is None:
+                self._watch = self._loop.call_later(GONE_S, self._watch_client)
         if reader.arriving is not None and self._task is None and not reader.whole and not self._last:
             self._early()
 
@@ -194,6 +202,18 @@ class Connection(asyncio.Protocol):
         if self._transport.can_write_eof():
             self._transport.write_eof()
         self._wait(LINGER_S)
+
+    def _watch_client(self) -> None:
+        """Let go of a client that has left before all that it sent was read."""
+        self._watch = None
+        if not self._paused:
+            return
+        client = select.poll()
+        client.register(self._transport.get_extra_info("socket").fileno(), _HUNG_UP)
+        if client.poll(0):
+            self._transport.abort()
+        else:
+            self._watch = self._loop.call_later(GONE_S, self._watch_client)
 
     # -- time ----------------------------------------------------------------------------------------------------------
 

@@ -138,6 +138,22 @@ async def test_many_pipelined_requests_are_all_answered(place: Place) -> None:
     talk.leave()
 
 
+@pytest.mark.parametrize("many", [[b"x"] * 40, [b"x" * 90_000] * 2])
+async def test_a_client_that_left_more_than_is_read_ends_its_request_too(
+    place: Place, monkeypatch: pytest.MonkeyPatch, many: list[bytes]
+) -> None:
+    monkeypatch.setattr(connection, "GONE_S", 0.01)
+    talk = await place.talk()
+    talk.say(request("/held"), *[request("/behind", body) for body in many])
+    await place.app.until(place.app.started, 1)
+    await asyncio.sleep(0.05)  # it is looked at, and found there, before it leaves
+    assert place.app.cancelled == []
+    talk.writer.transport.abort()
+    async with asyncio.timeout(10):
+        await place.app.until(place.app.cancelled, 1)
+    assert place.app.started == ["/held"]
+
+
 async def test_a_request_may_come_byte_by_byte(place: Place) -> None:
     talk = await place.talk()
     for byte in request(body=b"hello"):
