@@ -143,7 +143,7 @@ def check_model(arguments: argparse.Namespace) -> int:
     measured = report.independence
     facts = [
         ("model", f"{report.name} {report.version} on {report.device}"),
-        ("files", f"intact, sha256 {report.sha256}"),
+        ("files", f"{'intact' if report.listed else 'not listed'}, sha256 {report.sha256}"),
         ("golden", f"{report.golden} cases, {len(report.failures)} failures" if report.golden else "none in the card"),
         ("batches", f"{measured.numerics}: {measured.answers} answers differ by at most {measured.difference:.1e}"),
     ]

@@ -8,7 +8,7 @@ from typing import Any
 
 from .artifact import BUILTIN, builtin_directory, describe, locate, read_card
 from .card import Card
-from .digests import identity, listed
+from .digests import UNLISTED, identity, listed
 from .errors import ArtifactError
 from .hub import pulled
 
@@ -119,7 +119,7 @@ def warnings(directory: Path) -> list[str]:
     if card.licence == "unknown":
         found.append("no licence is declared")
     if listed(directory) is None:
-        found.append("no digests are listed: nothing proves that its files are the published ones")
+        found.append(UNLISTED)
     if card.numerics == "batch_dependent":
         found.append("answers depend on what they are batched with")
     return found

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from .adapters import adapter_for
 from .artifact import open_artifact
+from .digests import UNLISTED, listed
 from .engine import Engine
 from .golden import drifts
 from .numerics import Independence, measure
@@ -13,11 +14,15 @@ from .numerics import Independence, measure
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """What a check found. `failures` say what is wrong and `warnings` what could not be proven, one a line."""
+    """What a check found. `failures` say what is wrong and `warnings` what could not be proven, one a line.
+
+    `listed`: there were digests to hold the files against.
+    """
 
     name: str
     version: str
     sha256: str
+    listed: bool
     device: str
     golden: int
     independence: Independence
@@ -48,7 +53,18 @@ def check(artifact: str, device: str = "auto") -> CheckReport:
         warnings.append("answers depend on what they are batched with: neither cache nor calibrate them")
     if not card.golden:
         warnings.append("the card has no golden questions: nothing says whether its answers are right")
-    golden = len(card.golden)
+    known = listed(opened.directory) is not None
+    if not known:
+        warnings.append(UNLISTED)
     return CheckReport(
-        card.name, card.version, opened.sha256, engine.device, golden, independence, card.numerics, failures, warnings
+        name=card.name,
+        version=card.version,
+        sha256=opened.sha256,
+        listed=known,
+        device=engine.device,
+        golden=len(card.golden),
+        independence=independence,
+        declared=card.numerics,
+        failures=failures,
+        warnings=warnings,
     )

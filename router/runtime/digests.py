@@ -17,6 +17,7 @@ from .errors import ArtifactError
 
 SUMS_FILE = "SHA256SUMS"
 MANIFEST_FILE = ".pointsman.json"
+UNLISTED = "no digests are listed: nothing proves that its files are the published ones"
 _SUM_LINE = re.compile(r"([0-9a-f]{64}) [ *](\S.*)\Z")
 _USED = frozenset({"decision.json", "tokenizer.json", "config.json"})
 

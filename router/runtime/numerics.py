@@ -6,7 +6,7 @@ cache nor a calibration can be trusted (DESIGN "The decision artifact", rule 8).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from router.questions import (
@@ -58,9 +58,10 @@ def measure(adapter: Adapter) -> Independence:
         first = last
         for one, other in zip(alone, batched, strict=True):
             if isinstance(one, Answered) and isinstance(other, Answered):
-                pairs = list(zip(_numbers(one.answer), _numbers(other.answer), strict=False))
-                difference = max([difference, *(abs(a - b) for a, b in pairs)])
+                difference = max(difference, _difference(_numbers(one.answer), _numbers(other.answer)))
                 count += 1
+            elif type(one) is not type(other):
+                difference, count = 1.0, count + 1
     return Independence(difference, count)
 
 
@@ -87,6 +88,13 @@ def _states(card: Card) -> Iterator[State]:
     """Texts of a few words up to about one row."""
     for words in (2, 12, card.limits.graph_tokens // 8, card.limits.graph_tokens // 2):
         yield " ".join((_SENTENCE * (words // 12 + 1)).split()[: max(2, min(words, 1024))])
+
+
+def _difference(one: Sequence[float], other: Sequence[float]) -> float:
+    """The largest; spans of which one side has more are as different as can be."""
+    if len(one) != len(other):
+        return 1.0
+    return max((abs(a - b) for a, b in zip(one, other, strict=True)), default=0.0)
 
 
 def _numbers(answer: Answer) -> list[float]:

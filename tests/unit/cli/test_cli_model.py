@@ -114,6 +114,7 @@ class TestCheck:
     def test_a_good_model(self, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
         status, out, err = run(capsys, "check", str(build_tiny_artifact(tmp_path / "a")))
         assert status == 0
+        assert "intact, sha256" in out
         assert "batch_independent" in out
         assert "could say numerics: batch_independent" in err
 
@@ -144,6 +145,9 @@ class TestCheck:
         assert status == 0
         assert "none in the card" in out
         assert "nothing says whether its answers are right" in err
+        assert "not listed, sha256" in out
+        assert "nothing proves that its files are the published ones" in err
+        assert json.loads(run(capsys, "check", str(tmp_path / "a"), "--json")[1])["listed"] is False
 
 
 def test_serving_fetches_only_when_told(

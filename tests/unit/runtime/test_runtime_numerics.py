@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from router.runtime.adapters import adapter_for
@@ -52,6 +53,16 @@ class Leaky(TwoTower):
         return [{name: value * factor for name, value in raw.items()} for raw in super().run(rows)]
 
 
+class Broken(TwoTower):
+    """No number any more as soon as there are several rows."""
+
+    def run(self, rows: Sequence[Row]) -> list[Raw]:
+        return [
+            {name: value * (1 if len(rows) == 1 else np.nan) for name, value in raw.items()}
+            for raw in super().run(rows)
+        ]
+
+
 @pytest.fixture
 def guard(tmp_path: Path) -> Path:
     return build_sequence_classifier(tmp_path / "guard", {"SAFE": "", "INJECTION": "invoice"})
@@ -62,6 +73,11 @@ def test_a_model_that_leaks_is_found(guard: Path) -> None:
     found = measure(Leaky(artifact, Engine(artifact, "cpu")))
     assert found.numerics == "batch_dependent"
     assert found.difference > 0.001
+
+
+def test_an_answer_that_only_a_batch_fails_is_found(guard: Path) -> None:
+    artifact = open_artifact(str(guard))
+    assert measure(Broken(artifact, Engine(artifact, "cpu"))).difference == 1
 
 
 def test_a_leak_that_the_card_denies_fails_the_check(guard: Path, monkeypatch: pytest.MonkeyPatch) -> None:
