@@ -12,9 +12,11 @@ from router.scan.normalise.edits import Edit
 _SPACES: Final = "".join(map(chr, (0xA0, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000)))
 _BETWEEN: Final = f" \t\n.,*|/~+_\u00b7\u2022{_SPACES}-"
 _ALONE: Final = r"[^\W_](?![^\W_])"
+# The letter at the end of a line is not the first one of what is spaced otherwise on the next.
+_FIRST: Final = rf"{_ALONE}(?!(?!(?P=between))[{_BETWEEN}]{_ALONE})"
 _SPACED: Final = re.compile(
-    rf"(?<![^\W_])[^\W_](?P<between>[{_BETWEEN}]{{1,2}}){_ALONE}(?:(?P=between){_ALONE})*"
-    rf"(?:[{_BETWEEN}]{{2,5}}{_ALONE}(?:(?P=between){_ALONE})*)*"
+    rf"(?<![^\W_])[^\W_](?P<between>[{_BETWEEN}]{{1,2}}){_FIRST}(?:(?P=between){_ALONE})*"
+    rf"(?:[{_BETWEEN}]{{2,5}}{_FIRST}(?:(?P=between){_ALONE})*)*"
 )
 _LEAST_LETTERS: Final = 4
 _LEAST_DIGITS: Final = 9
