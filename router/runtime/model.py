@@ -123,7 +123,9 @@ class Model:
         Raises ArtifactError when there is no answer.
         """
         asked = _warm_question(self.card)
-        for words in (4, self.card.limits.graph_tokens // 2):
+        # A model of bytes takes five tokens for a word and its space, and may refuse what is too long for it.
+        share = 8 if self.card.reading.long == "reject" else 2
+        for words in (4, self.card.limits.graph_tokens // share):
             plan = self._adapter.plan("word " * words, [asked])
             answered = self._adapter.answer(plan, self._scheduler.submit(plan.rows).result().raw)[0]
             if isinstance(answered, Failure) or isinstance(answered.answer, Unknown):

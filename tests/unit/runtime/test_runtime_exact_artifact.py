@@ -15,6 +15,7 @@ from router.runtime.artifact import open_artifact
 from router.runtime.asking import Adapter, Answered, Asked, Failure
 from router.runtime.checking import check
 from router.runtime.engine import Engine
+from router.runtime.model import load_model
 from tests.support.artifacts_exact import ATTACKS, HARM, MOST_TOKENS, PERSONAL, build_exact_artifact
 
 ASKED = [
@@ -62,6 +63,10 @@ def test_it_passes_the_check_of_artifacts(directory: Path) -> None:
     report = check(str(directory))
     assert (report.failures, report.warnings) == ([], [])
     assert report.golden >= 4
+
+
+def test_it_can_be_served_although_a_word_is_many_of_its_tokens(directory: Path) -> None:
+    load_model(str(directory), "cpu").close()
 
 
 @pytest.mark.parametrize("place", [0, 1, ROOM // 2, ROOM - len(ATTACKS[0])])
