@@ -38,9 +38,11 @@ def trace_of(plan: Plan, notes: Notes) -> str:
 
     When it would be longer the rules go first, then the decisions; `truncated` says so.
     """
+    decided = notes.outcome.selected if notes.outcome is not None else None
     whole: dict[str, Any] = {
         "recipe": notes.recipe,
-        "decision": notes.outcome.selected.name if notes.outcome and notes.outcome.selected else None,
+        # A recipe without rules has no outcome of this request: what it comes to was known beforehand.
+        "decision": decided.name if decided is not None else notes.target and notes.target.decision,
         "error": notes.code.value if notes.code is not None else None,
         "ms": round(max(notes.ended - notes.started, 0.0) * 1000, 1),
         "revision": plan.revision,

@@ -54,6 +54,11 @@ async def test_the_trace_in_short() -> None:
     assert told["signals"] == {"systemone:is_code": [True, 0.9]}
 
 
+async def test_the_decision_of_a_recipe_that_reads_nothing() -> None:
+    told = trace(await answered("true", model="fixed"))
+    assert (told["recipe"], told["decision"], told["error"]) == ("fixed", "all", None)
+
+
 async def test_an_unknown_in_a_refusal() -> None:
     told = trace(await answered("true", LATE, model="strict"))
     assert (told["error"], told["decisions"]) == ("decision_unresolved", {"code": "u"})
