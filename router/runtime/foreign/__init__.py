@@ -16,11 +16,11 @@ from typing import Any
 
 from router.runtime.errors import ArtifactError
 
-from . import classifiers, gliclass, gliner, marker_row, text_encoder
+from . import classifiers, gliclass, gliner, marker_row, text_encoder, unserved
 from .folder import Folder
 
 CONTRACT_FILES = (marker_row.CONFIG, gliner.CONFIG, gliclass.CONFIG)
-_CONTRACTS = (marker_row, gliner, gliclass, text_encoder, classifiers)
+_CONTRACTS = (marker_row, gliner, gliclass, unserved, text_encoder, classifiers)
 
 
 def derive(directory: Path, written: Mapping[str, Any]) -> dict[str, Any]:
@@ -33,7 +33,9 @@ def derive(directory: Path, written: Mapping[str, Any]) -> dict[str, Any]:
         if contract.recognise(folder):
             return overlay(_common(folder) | contract.card(folder), written)
     known = "decision.json, rl_agent_config.json, gliner_config.json, or config.json with id2label"
-    raise ArtifactError(str(directory), f"is no artifact that is known here: it has none of {known}")
+    called = unserved.described(folder)
+    lacks = f"there is no adapter for what config.json calls {called}" if called else f"it has none of {known}"
+    raise ArtifactError(str(directory), f"is no artifact that is known here: {lacks}")
 
 
 def overlay(base: Mapping[str, Any], written: Mapping[str, Any]) -> dict[str, Any]:

@@ -210,6 +210,42 @@ class TestFiles:
         with pytest.raises(ArtifactError, match=r"none of decision\.json, rl_agent_config\.json"):
             describe(str(tmp_path))
 
+    @pytest.mark.parametrize(
+        ("file", "content", "says"),
+        [
+            ("config.json", {"model_type": "vela2-unified", "architectures": ["Vela2UnifiedModel"]}, "Vela 2 model"),
+            ("config.json", {"model_type": "vela3", "id2label": {"0": "A", "1": "B"}}, "Vela 3 model"),
+            (
+                "config.json",
+                {"architectures": ["Qwen3ForCausalLM"], "id2label": {"0": "A"}},
+                "decoder.*Qwen3ForCausalLM",
+            ),
+            ("config.json", {"decision_format": "vllm-sr-decision"}, "format 'vllm-sr-decision'"),
+            ("decision_config.json", {}, "Decision package"),
+            ("decima.json", {}, "Decima"),
+            ("gliner2_config.json", {}, "GLiNER2"),
+        ],
+    )
+    def test_a_known_contract_without_an_adapter_is_named(
+        self, tmp_path: Path, file: str, content: dict[str, Any], says: str
+    ) -> None:
+        (tmp_path / file).write_text(json.dumps(content))
+        with pytest.raises(ArtifactError, match=f"{says}.*no adapter here.*provider: systemone"):
+            describe(str(tmp_path))
+
+    def test_a_decoder_that_became_an_encoder_is_one(self, tmp_path: Path) -> None:
+        directory = build_text_encoder(tmp_path, pooled=True, config={"architectures": ["Qwen3ForCausalLM"]})
+        (directory / "1_Pooling").mkdir()
+        (directory / "1_Pooling" / "config.json").write_text('{"pooling_mode_mean_tokens": true}')
+        assert read_card(directory).adapter == "encoder"
+
+    def test_an_unknown_contract_is_called_as_its_files_call_it(self, tmp_path: Path) -> None:
+        (tmp_path / "config.json").write_text('{"model_type": "ultrabert", "architectures": ["UltraBertForDecision"]}')
+        with pytest.raises(
+            ArtifactError, match=r"no adapter for what config\.json calls ultrabert, UltraBertForDecision"
+        ):
+            describe(str(tmp_path))
+
     def test_which_graph(self) -> None:
         assert pick_graph(["onnx/model.onnx", "onnx/model_quantized.onnx"]) == "onnx/model.onnx"
         assert pick_graph(["x/only.onnx", "config.json"]) == "x/only.onnx"
