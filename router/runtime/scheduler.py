@@ -16,11 +16,11 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import Protocol
 
 from .bounds import Bounds
 from .errors import DeadlineExceeded, Overloaded, Unready
 from .jobs import Batch, Computed, Dropped, Job, take
+from .observer import Observer, Reports
 from .rows import Raw, Row
 
 log = logging.getLogger("pointsman.runtime")
@@ -31,18 +31,6 @@ _MEMORY = 0.9
 _PAUSE_S = 0.01
 LONGEST_HINT_S = 30
 """No refused client is told to wait longer: System One clients give up when they would wait longer in all."""
-
-
-class Observer(Protocol):
-    """What the scheduler tells the metrics."""
-
-    def batch(self, rows: int, tokens: int, padding: int, seconds: float) -> None:
-        """A batch was run: real tokens, and padding tokens on top."""
-        ...
-
-    def dropped(self, reason: Dropped) -> None:
-        """A request was refused, or left the queue before it was whole."""
-        ...
 
 
 class Scheduler:
@@ -59,7 +47,7 @@ class Scheduler:
         """Start the worker over `run`, which is only ever called from it."""
         self._run = run
         self._bounds = bounds or Bounds()
-        self._observer = observer
+        self._reports = Reports(observer)
         self._clock = clock
         self._changed = threading.Condition()
         self._jobs: list[Job] = []
@@ -67,7 +55,6 @@ class Scheduler:
         self._tokens_per_s = _FIRST_GUESS
         self._expected = 0
         self._idle = False
-        self._untold: list[tuple[int, int, int, float]] = []
         self._lent: list[Callable[[], None]] = []
         self._stopping = False
         self._thread = threading.Thread(target=self._work, name="pointsman-inference", daemon=True)
@@ -95,7 +82,7 @@ class Scheduler:
 
     def overloaded(self) -> Overloaded:
         """The refusal of a request that does not fit, counted."""
-        self._tell(Dropped.REFUSED)
+        self._reports.dropped(Dropped.REFUSED)
         return Overloaded("the queue is full", self.retry_after_s)
 
     @property
@@ -110,7 +97,7 @@ class Scheduler:
 
     def missed(self) -> DeadlineExceeded:
         """The failure of a request whose deadline passed before its work started, counted."""
-        self._tell(Dropped.DEADLINE)
+        self._reports.dropped(Dropped.DEADLINE)
         return DeadlineExceeded("the deadline passed before the work started")
 
     def late(self, deadline: float | None) -> bool:
@@ -206,8 +193,8 @@ class Scheduler:
             with self._changed:
                 while not self._jobs and not self._lent and not self._stopping:
                     self._idle = True
-                    if not self._changed.wait(_PAUSE_S if self._untold else None):
-                        self._tell_batches()
+                    if not self._changed.wait(_PAUSE_S if self._reports.due else None):
+                        self._reports.tell()
                 self._idle = False
                 lent, self._lent = self._lent, []
                 if not lent:
@@ -253,11 +240,7 @@ class Scheduler:
                 continue
             if reason is Dropped.STOPPING:
                 job.fail(Unready("the runtime is stopping"))
-            self._tell(reason)
-
-    def _tell(self, reason: Dropped) -> None:
-        if self._observer is not None:
-            self._observer.dropped(reason)
+            self._reports.dropped(reason)
 
     def _remove(self, job: Job) -> None:
         self._jobs.remove(job)
@@ -298,13 +281,6 @@ class Scheduler:
             job.finish()
         if seconds > 0:
             self._tokens_per_s = _MEMORY * self._tokens_per_s + (1 - _MEMORY) * real / seconds
-        self._untold.append((len(batch), real, longest * len(batch) - real, seconds))
+        self._reports.batch(len(batch), real, longest * len(batch) - real, seconds)
         if self._jobs:
-            self._tell_batches()
-
-    def _tell_batches(self) -> None:
-        """Tell of batches once those who waited for them have been woken: they need the interpreter now."""
-        told, self._untold = self._untold, []
-        if self._observer is not None:
-            for batch in told:
-                self._observer.batch(*batch)
+            self._reports.tell()
