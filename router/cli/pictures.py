@@ -72,6 +72,8 @@ def _result(fact: RuleFact) -> str:
 
 
 def _read(fact: RuleFact) -> str:
+    if fact.guard is not None and fact.guard.partial:
+        return f"{fact.part}, {fact.coverage} windows"
     if not fact.part_bytes and fact.deployment is None:
         return fact.part
     if fact.read_bytes >= fact.part_bytes:
@@ -83,6 +85,8 @@ def _answer(fact: RuleFact) -> str:
     reading = fact.reading
     if reading.matched is None:
         return str(fact.reason)
+    if reading.by_policy:
+        return "by policy"
     if isinstance(fact.answer, SimilarityAnswer):
         return f"{reading.values['']:.3f}, candidate {nearest(fact.answer)}"
     if fact.type in (None, QuestionType.NOUL, QuestionType.SCORE):

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from router.asking.plan import composed
+from router.asking.scanning.stage import composed_rules
 from router.cli.loading import load_for_cli
 
 COMPOSED = "its model has no set questions; it is asked one yes/no question per label (composed_noul)"
@@ -30,7 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 1
     plan = loaded.plan
     for recipe in plan.recipes.values():
-        for rule in composed(recipe.questions, plan.deployments):
+        for rule in composed_rules(recipe, plan.deployments):
             sys.stdout.write(f"{arguments.file}: recipe {recipe.name!r}, rule {rule!r}: {COMPOSED}\n")
     sys.stdout.write(
         f"{arguments.file}: valid. {len(plan.recipes)} recipe(s), {len(plan.models)} model(s), "

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
+from router.config.guards import GuardRule
+from router.deciding.guarded import GuardResult
 from router.explaining.preview import answer_json
 from router.questions import (
     Answer,
@@ -19,6 +22,7 @@ from router.questions import (
     Unknown,
     UnknownReason,
 )
+from router.signals.guards import read_guard
 from router.signals.reading import Reading
 
 _TYPES = {
@@ -59,6 +63,32 @@ def recorded_answer(record: Mapping[str, Any]) -> Answer:
         case _:
             raise ValueError("not an answer")
     return answer
+
+
+def guard_record(result: GuardResult, verdict: str) -> dict[str, Any]:
+    """What a guard came to. `verdict` stands for all that its rule makes of answers (`facts.verdict_id`)."""
+    hazard = answer_record(result.hazard) if result.hazard is not None else None
+    coverage = str(result.coverage) if result.coverage is not None else None
+    reading = {**reading_record(result.reading), "by_policy": result.reading.by_policy}
+    return {
+        "guard": answer_record(result.answer),
+        "hazard": hazard,
+        "coverage": coverage,
+        "verdicts": {verdict: reading},
+    }
+
+
+def recorded_guard(rule: GuardRule, record: Mapping[str, Any], verdict: str) -> Reading | None:
+    """The reading of a guard again, which need not be the one that was recorded: what was read in full can be judged
+    anew. None where the record does not say. Raises ValueError, KeyError or TypeError for what is none."""
+    kept = record["verdicts"].get(verdict)
+    if kept is not None:
+        known = replace(recorded_reading(kept), type=rule.question.type, by_policy=kept["by_policy"])
+        return None if known.reason is UnknownReason.NOT_ASKED else known
+    if record["coverage"] != "full":
+        return None
+    hazard = recorded_answer(record["hazard"]) if record["hazard"] is not None else None
+    return read_guard(rule, recorded_answer(record["guard"]), hazard)
 
 
 def reading_record(reading: Reading) -> dict[str, Any]:

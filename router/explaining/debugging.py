@@ -17,6 +17,7 @@ from router.config.services import DEBUG_HEADER, MATCHED_NAMES
 from router.deciding.engine import decide, prepare
 from router.deciding.kleene import Truth
 from router.explaining.notes import Notes
+from router.explaining.scans import coverages
 from router.wire.http import Head
 
 LONGEST_TRACE: Final = 4096
@@ -61,7 +62,7 @@ def trace_of(plan: Plan, notes: Notes) -> str:
             f"{family_of(key)}:{written_name(key)}": "none"
             for key, reading in notes.readings.items()
             if reading.matched is None
-        }
+        } | coverages(notes.guards)
     for left in (details, {"decisions": details.get("decisions")}, {}):
         shorter = {} if left is details else {"truncated": True}
         text = json.dumps({**whole, **left, **shorter}, separators=(",", ":"))

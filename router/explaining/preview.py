@@ -19,6 +19,7 @@ from router.explaining.candidates import candidates_json
 from router.explaining.explanation import Explanation
 from router.explaining.facts import RuleFact
 from router.explaining.ranking import Because
+from router.explaining.scans import scan_json
 from router.explaining.waits import wait_json
 from router.questions import (
     Answer,
@@ -204,6 +205,7 @@ def _signal(fact: RuleFact) -> dict[str, Any]:
         "bytes": fact.part_bytes,
         "bytes_read": fact.read_bytes,
         "coverage": fact.coverage,
+        "scan": scan_json(fact.guard),
         "answer": answer_json(fact.answer),
         "values": dict(reading.values),
         "predicate": bounds(fact.predicate),

@@ -25,10 +25,12 @@ from router.config.families import family_of, written_name
 from router.config.plan import Decision, Plan
 from router.config.services import REQUEST_ID, ReplaySettings
 from router.deciding.engine import Outcome
-from router.explaining.answers import answer_record, reading_record
+from router.deciding.guarded import GuardResult
+from router.explaining.answers import answer_record, guard_record, reading_record
 from router.explaining.endings import Ended, EndingWatch, State, ending
-from router.explaining.facts import rule_ids
+from router.explaining.facts import rule_ids, verdict_id
 from router.explaining.notes import Notes
+from router.explaining.scans import coverages
 from router.explaining.waits import wait_json
 from router.explaining.watching import Seen
 from router.observe.replay import Ending, ReplayWriter, Row
@@ -73,6 +75,7 @@ class Sketch:
     most: int | None
     steps: tuple[ToolStep, ...]
     waited: WaitReport | None
+    guards: Mapping[str, GuardResult]
 
 
 class Recorder:
@@ -140,6 +143,7 @@ class Recorder:
             most=recording.max_records,
             steps=_steps(notes.request, recording),
             waited=notes.waited,
+            guards=notes.guards,
         )
 
 
@@ -192,8 +196,15 @@ class Encoder:
         outcome, readings = sketch.outcome, sketch.readings
         ids = self._rule_ids(sketch.plan, sketch.recipe)
         answers: dict[str, Any] = {}
+        guards = sketch.plan.recipes[sketch.recipe].guards if sketch.recipe is not None else ()
+        verdicts = {rule.name: verdict_id(rule) for rule in guards}
         for name, identity in ids.items():
-            if name in sketch.answers:
+            if name in sketch.guards:
+                kept = guard_record(sketch.guards[name], verdicts[name])
+                # Rules that make something else of the same answers are recorded with them.
+                kept["verdicts"] |= answers.get(identity, {}).get("verdicts", {})
+                answers[identity] = kept
+            elif name in sketch.answers:
                 answers[identity] = answer_record(sketch.answers[name])
             elif name in readings:
                 answers[identity] = {"computed": reading_record(readings[name])}
@@ -216,6 +227,7 @@ class Encoder:
             else {},
             "applied_unknown_policy": list(outcome.applied) if outcome is not None else [],
             "answers": answers,
+            "scan_coverage": coverages(sketch.guards),
             "overload_wait": wait_json(sketch.waited),
         }
 

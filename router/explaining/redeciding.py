@@ -13,11 +13,12 @@ from typing import Any, Final
 
 from router.acting.target import Contest, Refused, settle
 from router.config.families import family_of, written_name
+from router.config.guards import GuardRule
 from router.config.plan import Plan, QuestionRule, Recipe
 from router.deciding.engine import CompiledRecipe, decide, prepare
 from router.deciding.possible import Outlook
-from router.explaining.answers import recorded_answer, recorded_reading
-from router.explaining.facts import rule_ids
+from router.explaining.answers import recorded_answer, recorded_guard, recorded_reading
+from router.explaining.facts import rule_ids, verdict_id
 from router.explaining.records import OTHER
 from router.signals.reading import Reading, read
 from router.wire.errors import ErrorCode
@@ -187,6 +188,12 @@ def _readings(
         kept = answers.get(ids[rule.name])
         if kept is None or kept.get("unknown") == "not_asked":
             missing.append(rule.name)
+        elif isinstance(rule, GuardRule):
+            guard = recorded_guard(rule, kept, verdict_id(rule))
+            if guard is None:
+                missing.append(rule.name)
+            else:
+                readings[rule.name] = guard
         elif isinstance(rule, QuestionRule):
             readings[rule.name] = read(rule, recorded_answer(kept))
         else:

@@ -15,7 +15,8 @@ from typing import Final, Protocol
 from router.acting.plugins import plugins
 from router.acting.target import Target
 from router.config.families import family_of
-from router.config.plan import Plan
+from router.config.guards import GuardRule
+from router.config.plan import Plan, QuestionRule
 from router.config.read_headers import reads_answers
 from router.explaining.answer_spans import AnswerSpans
 from router.explaining.notes import Notes
@@ -135,9 +136,12 @@ def _families(plan: Plan, notes: Notes, at: Callable[[float], int]) -> Iterator[
     """A span for each family of rules that ask a model, as long as the longest call that was made for it."""
     seconds = {call.deployment: call.seconds for call in notes.calls}
     recipe = plan.recipes[notes.recipe] if notes.recipe is not None else None
-    rules = defaultdict(list)
-    for rule in recipe.questions if recipe is not None else ():
-        rules[family_of(rule.name)].append(rule)
+    rules: dict[str, list[QuestionRule | GuardRule]] = defaultdict(list)
+    if recipe is not None:
+        for rule in recipe.questions:
+            rules[family_of(rule.name)].append(rule)
+        for guard in recipe.guards:
+            rules[family_of(guard.name)].append(guard)
     for family, asked in rules.items():
         readings = [notes.readings[rule.name] for rule in asked if rule.name in notes.readings]
         attributes: dict[str, Attribute] = {

@@ -9,29 +9,32 @@ from collections.abc import Iterator
 
 from router.asking.asker import Asker
 from router.asking.fleet import Connections, Fleet
-from router.asking.plan import composed
 from router.asking.probe import probe
 from router.asking.report import CallObserver
+from router.asking.scanning.stage import composed_rules, guard_questions
 from router.config.deployments import Deployment, Dialect
 from router.config.plan import Plan, QuestionRule
 from router.generation import Generation
 from router.questions import Capabilities, QuestionType
+from router.scan.normalise import normalise
 from router.serving.embedding import embed_candidates
 from router.serving.errors import NotServable
 from router.serving.labels import impossible_labels
+from router.signals.guards import rule_of
 
 logger = logging.getLogger("pointsman.serving")
 
 PROBE_TIMEOUT_S = 3.0
+_NOT_PLAIN = "\u00e9"
 
 
 def asked_deployments(plan: Plan) -> tuple[Deployment, ...]:
     """The deployments that some published recipe asks. Others are not started: nothing would ever reach them."""
     recipes = set(plan.entrypoints.values()) | ({plan.default_entrypoint} if plan.default_entrypoint else set())
-    asked = dict.fromkeys(
-        rule.deployment for name, recipe in plan.recipes.items() if name in recipes for rule in recipe.asked
-    )
-    return tuple(plan.deployments[name] for name in asked)
+    published = [recipe for name, recipe in plan.recipes.items() if name in recipes]
+    asked = [rule.deployment for recipe in published for rule in recipe.asked]
+    asked += [rule.deployment for recipe in published for rule in recipe.guards]
+    return tuple(plan.deployments[name] for name in dict.fromkeys(asked))
 
 
 def undescribed(plan: Plan) -> tuple[Deployment, ...]:
@@ -73,8 +76,10 @@ async def connect(plan: Plan, fleet: Fleet, observer: CallObserver) -> Generatio
     if problems:
         raise NotServable(problems)
     for recipe in plan.recipes.values():
-        if rules := composed(recipe.questions, plan.deployments):
+        if rules := composed_rules(recipe, plan.deployments):
             logger.info("composed_noul", extra={"fields": {"recipe": recipe.name, "rules": list(rules)}})
+    if any(guard.normalise for recipe in plan.recipes.values() for guard in recipe.guards):
+        await asyncio.to_thread(normalise, _NOT_PLAIN)  # its tables are made on first use
     asker = Asker(connections.lines, is_ready=connections.is_ready, observer=observer)
     return Generation(plan, connections, asker, fleet.desk)
 
@@ -105,12 +110,12 @@ async def describe_attached(plan: Plan, connections: Connections) -> Plan:
 
 def _incapable(plan: Plan) -> Iterator[str]:
     for recipe in plan.recipes.values():
-        for rule in recipe.asked:
+        for rule in (*recipe.asked, *guard_questions(recipe.guards)):
             capabilities = plan.deployments[rule.deployment].capabilities
             if capabilities is not None and not _can_answer(capabilities, rule):
                 preset = rule.question.preset
                 asked = f"preset {preset!r}" if preset else f"{rule.question.type} questions"
-                where = f"recipe {recipe.name!r}, rule {rule.name!r}"
+                where = f"recipe {recipe.name!r}, rule {rule_of(rule.name)!r}"
                 yield f"{where}: decision model {rule.deployment!r} does not answer {asked}"
 
 

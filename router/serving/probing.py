@@ -70,7 +70,8 @@ def _patient(plan: Plan) -> Plan:
 
 def _patient_recipe(recipe: Recipe) -> Recipe:
     questions = (dataclasses.replace(rule, timeout_ms=PATIENCE_MS) for rule in recipe.questions)
-    return dataclasses.replace(recipe, questions=tuple(questions))
+    guards = (dataclasses.replace(rule, timeout_ms=None) for rule in recipe.guards)
+    return dataclasses.replace(recipe, questions=tuple(questions), guards=tuple(guards))
 
 
 async def send(url: str, probes: Iterable[Probe]) -> tuple[Judged, ...]:

@@ -1,10 +1,9 @@
-"""Configurations with guard rules, read although requests cannot use them yet."""
+"""Configurations with guard rules."""
 
 from __future__ import annotations
 
 import textwrap
 from typing import Any
-from unittest.mock import patch
 
 from router.config.deployments import Deployment
 from router.config.guards import GuardRule
@@ -55,13 +54,10 @@ def document(signals: str, conditions: str, projections: str = "{}", more: str =
     return text + textwrap.dedent(more)
 
 
-def loaded(*arguments: str, can: Capabilities | None = CAN, built: bool = False, **more: str) -> Loaded:
-    """Read it; with `built` as an operator's router does."""
+def loaded(*arguments: str, can: Capabilities | None = CAN, **more: str) -> Loaded:
+    """Read it as an operator's router does."""
     text = document(*arguments, **more)
-    if built:
-        return load(text, environ={}, describe=lambda _: can, serving=True, file="c")
-    with patch("router.config.compiler.refuse_unbuilt", lambda *_: None):
-        return load(text, environ={}, describe=lambda _: can, serving=True, file="c")
+    return load(text, environ={}, describe=lambda _: can, serving=True, file="c")
 
 
 def recipe(*arguments: Any, **more: Any) -> Recipe:

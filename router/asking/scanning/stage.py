@@ -10,16 +10,25 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from router.asking.plan import Call, Consumer, DeploymentStage, Rider, StateKey, calls_about, prepare_deployment
+from router.asking.plan import (
+    Call,
+    Consumer,
+    DeploymentStage,
+    Rider,
+    StateKey,
+    calls_about,
+    composed,
+    prepare_deployment,
+)
 from router.config.deployments import Deployment
 from router.config.guards import GuardRule, Hazard
-from router.config.plan import QuestionRule, StateKind
+from router.config.plan import QuestionRule, Recipe, StateKind
 from router.config.sizes import ScanWindow
 from router.questions import Predicate, Question
 from router.scan.machine import Ask
 from router.scan.reading import Input
 from router.scan.rules import WatchedQuestion, WatchedRule
-from router.signals.guards import hazard_key
+from router.signals.guards import hazard_key, rule_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +85,12 @@ def guard_questions(rules: Iterable[GuardRule]) -> list[QuestionRule]:
     for rule in rules:
         found += (_question(key, rule, question) for key, question, _ in _watched(rule))
     return found
+
+
+def composed_rules(recipe: Recipe, deployments: Mapping[str, Deployment]) -> tuple[str, ...]:
+    """The rules of a recipe with a set that its model has not, so that it is asked one yes/no question per label."""
+    found = composed((*recipe.questions, *guard_questions(recipe.guards)), deployments)
+    return tuple(dict.fromkeys(map(rule_of, found)))
 
 
 def prepare_guards(rules: Sequence[GuardRule], deployments: Mapping[str, Deployment]) -> GuardStage:

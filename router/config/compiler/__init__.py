@@ -16,7 +16,6 @@ from router.config.compiler.overload import compile_admission, compile_overload
 from router.config.compiler.providers import compile_default, compile_entrypoints, compile_listeners, compile_models
 from router.config.compiler.recipes import Recipes
 from router.config.compiler.services import asks_for_records, compile_access, compile_replay, compile_tracing
-from router.config.compiler.unbuilt import refuse_unbuilt
 from router.config.document import Document
 from router.config.model import globals as dialect
 from router.config.model.root import Root
@@ -60,7 +59,6 @@ def compile_plan(
     warn_of_ways_round(context, root.listeners, recipes.known, entrypoints)
     used = {name for recipe in recipes.known.values() for name in recipe.deployments}
     _warn_unused(context, root, catalogue, used, set(entrypoints.values()))
-    refuse_unbuilt(context, root)
     return Plan(
         revision=revision(document),
         listeners=listeners,

@@ -87,11 +87,3 @@ def test_an_attached_model_is_sized_when_it_says_how_long_it_is() -> None:
     short = found.described(Capabilities(frozenset({QuestionType.NOUL}), max_input_tokens=3072))
     assert (short.scan.size, short.scan.max_size, short.view.max_bytes) == (2048, 2048, 2048)
     assert 2 * short.scan.overlap < short.scan.size
-
-
-def test_windows_are_refused_until_requests_use_them() -> None:
-    found = mistakes("systemone: [{name: n, question: {type: noul, instructions: x}}]", "{type: systemone, name: n}",
-                     more=remote("scan_window: {tokens: 512}"), built=True)  # fmt: skip
-    assert [line.partition("far.")[2] for line in found] == [
-        'scan_window: "scan_window" is not supported yet; this version reads such rules, but does not ask them'
-    ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import pytest
 
@@ -119,8 +118,7 @@ class Ignored:
 )
 def test_labels_of_guards(rule: str, preset: str, label: str) -> None:
     family = rule.partition(":")[0]
-    with patch("router.config.compiler.refuse_unbuilt", lambda *_: None):
-        plan = attached(rule, f"{{type: {family}, name: n}}")
+    plan = attached(rule, f"{{type: {family}, name: n}}")
     (problem,) = impossible_labels(described(plan, preset, "one", "two"))
     assert f"decision model 'far' cannot give the label '{label}'; it has: one, two" in problem
     assert list(impossible_labels(described(plan, preset, "one", label))) == []
