@@ -1,0 +1,1 @@
+"""Attacks at every place of long inputs, through Envoy: `python -m bench needle`."""

@@ -1,0 +1,1 @@
+"""What a scan of a whole input costs beside its model: `python -m bench scan`."""
