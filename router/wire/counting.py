@@ -37,6 +37,12 @@ _CLIENT_CALLS: Final = frozenset(
         *("local_shell_call", "shell_call", "apply_patch_call"),
     }
 )
+# Where a request says of what form the answer must be.
+_SCHEMAS: Final = {
+    Format.CHAT: (("response_format",),),
+    Format.RESPONSES: (("text", "format"),),
+    Format.MESSAGES: (("output_config", "format"), ("output_format",)),
+}
 _RESERVES: Final = {
     Format.CHAT: ("max_completion_tokens", "max_tokens"),
     Format.RESPONSES: ("max_output_tokens",),
@@ -99,7 +105,7 @@ def count(request: LlmRequest) -> Counts:
         tally.results,
         tally.last == "result" or tally.follows or tally.owed > tally.results,
         tally.text,
-        tally.structured + _size(document.get("response_format")),
+        tally.structured + sum(_size(_inside(document, path)) for path in _SCHEMAS[request.format]),
         _reserve(document, _RESERVES[request.format]),
     )
 
@@ -128,7 +134,7 @@ class _Tally:
             self.follows = self.last == "result"
         self.last = "message"
         if type(content) is not str:
-            self._parts(content, user)
+            self.words(content, user=user)
         elif content:  # most messages
             self.text += _bytes(content)
             if user:
@@ -147,7 +153,8 @@ class _Tally:
         self.results += 1
         self.last = "result"
 
-    def _parts(self, content: Any, user: bool) -> None:
+    def words(self, content: Any, *, user: bool = False) -> None:
+        """What a message, or a call that the server has settled, is made of."""
         for kind, size in _parts(content):
             self.text += size
             self.images += kind == "image"
@@ -211,6 +218,8 @@ def _responses(document: Mapping[str, Any], tally: _Tally) -> None:
         elif kind.endswith("_call"):
             written = item.get("arguments", item.get("input", item.get("action")))
             tally.call(written, owed=kind in _CLIENT_CALLS)
+            tally.words(item.get("output"))
+            tally.words(item.get("outputs"))
         elif kind.endswith("_output"):
             tally.result(item.get("output"))
         elif "role" in item or "content" in item or "text" in item:
@@ -230,18 +239,30 @@ def _parts(content: Any) -> Iterator[tuple[str, int]]:
         if content:
             yield "text", _bytes(content)
         return
-    for part in content if type(content) is list else ():
+    for part in content if type(content) is list else (content,):
         if type(part) is str:
             yield from _parts(part)
         elif type(part) is dict:
-            kind = part.get("type")
-            text = part.get("text")
-            if type(text) is str:
-                yield from _parts(text)
-            elif type(kind) is str and kind in _MEDIA and kind not in {"text", "input_text"}:
-                yield _MEDIA[kind], 0
-            if type(part.get("content")) in {str, list}:
-                yield from _parts(part["content"])
+            yield from _part(part)
+
+
+def _part(part: Object) -> Iterator[tuple[str, int]]:
+    kind = part.get("type")
+    text = part.get("text")
+    if type(text) is str:
+        yield from _parts(text)
+    elif type(kind) is str and kind in _MEDIA and kind not in {"text", "input_text"}:
+        yield _MEDIA[kind], 0
+    if len(part) <= 2 and type(text) is str:  # {"type": ..., "text": ...}: nearly every part there is
+        return
+    source: Any = part.get("source")
+    told = [part.get("title"), part.get("context")]
+    if type(source) is dict:  # a document
+        told.append(source.get("data") if source.get("type") == "text" else None)
+        yield from _parts(source.get("content"))
+    if size := sum(_bytes(one) for one in told if type(one) is str):
+        yield "text", size
+    yield from _parts(part.get("content"))
 
 
 def _size(value: Any) -> int:
@@ -263,6 +284,12 @@ def _reserve(document: Mapping[str, Any], keys: Iterable[str]) -> int:
         if type(value) is int and value > 0:
             return value
     return 0
+
+
+def _inside(value: Any, path: Iterable[str]) -> Any:
+    for key in path:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
 
 
 def _list(value: Any) -> list[Any]:

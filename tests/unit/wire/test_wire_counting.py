@@ -72,6 +72,47 @@ def test_empty_and_unknown_content_counts_as_a_message_without_text(content: Any
     assert (found.message_count, found.text_bytes, dict(found.media)) == (1, 0, {})
 
 
+LONG = "x" * 1000
+
+
+@pytest.mark.parametrize(
+    ("block", "size"),
+    [
+        ({"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": LONG}}, 1000),
+        ({"type": "document", "title": "abc", "context": "de", "source": {"type": "text", "data": LONG}}, 1005),
+        ({"type": "document", "source": {"type": "content", "content": [{"type": "text", "text": LONG}]}}, 1000),
+        ({"type": "document", "source": {"type": "content", "content": LONG}}, 1000),
+        ({"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": LONG}}, 0),
+        ({"type": "search_result", "source": "u", "title": "abc", "content": [{"type": "text", "text": LONG}]}, 1003),
+    ],
+)
+def test_documents_count_by_their_text(block: dict[str, Any], size: int) -> None:
+    said = [{"role": "user", "content": [block, {"type": "text", "text": "hi"}]}]
+    assert count(request(Format.MESSAGES, messages=said)).text_bytes == size + 2
+    handed_in = [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": [block]}]}]
+    assert count(request(Format.MESSAGES, messages=handed_in)).text_bytes == size
+
+
+def test_what_a_server_has_fetched_counts_and_leaves_no_loop_open() -> None:
+    items = [{"type": "mcp_call", "name": "f", "arguments": "{}", "output": LONG}, {"role": "user", "content": "and?"}]
+    found = count(request(Format.RESPONSES, input=items))
+    assert (found.text_bytes, found.active_tool_loop) == (1004, False)
+
+
+@pytest.mark.parametrize(
+    ("format", "fields"),
+    [
+        (Format.CHAT, {"messages": [{"role": "user", "content": "x"}], "response_format": SCHEMA}),
+        (Format.RESPONSES, {"input": "x", "text": {"format": SCHEMA}}),
+        (Format.MESSAGES, {"messages": [{"role": "user", "content": "x"}], "output_config": {"format": SCHEMA}}),
+        (Format.MESSAGES, {"messages": [{"role": "user", "content": "x"}], "output_format": SCHEMA}),
+    ],
+)
+def test_the_schema_of_the_answer_counts_in_every_format(format: Format, fields: dict[str, Any]) -> None:
+    assert count(request(format, **fields)).structured_bytes == len('{"type":"object"}')
+    assert count(request(format, **{**fields, "text": None, "output_config": 3})).structured_bytes in {0, 17}
+
+
 def test_calls_that_the_server_settles_leave_no_loop_open() -> None:
     items = [{"type": "web_search_call", "id": "1", "status": "completed"}, {"role": "user", "content": "and?"}]
     assert not count(request(Format.RESPONSES, input=items)).active_tool_loop
