@@ -159,7 +159,7 @@ class GuardedStage:
         left = None if self._machine.ended is not None else max(self._deadline - self._clock(), 0.0)
         done, _ = await asyncio.wait(self._flights, timeout=left, return_when=asyncio.FIRST_COMPLETED)
         now = self._clock()
-        for task in done:
+        for task in [task for task in self._flights if task in done]:
             self._landed(task, now)
         if not done:
             self._machine.expire(now)
