@@ -66,6 +66,7 @@ def test_header_mutation() -> None:
         ("x-vsr-plan", "is written by the router"),
         ("X_Selected_Model", "is written by the router"),
         ("x-envoy-retry-on", "is written by the router"),
+        ("pointsman-listener", "is written by the router"),
         ("Content-Length", "says how the request travels"),
         ("Transfer-Encoding", "says how the request travels"),
         ("host", "says how the request travels"),
