@@ -15,7 +15,10 @@ from router.config.problems import Path
 
 # Underscore twins count, because some servers read both as one name.
 _NOT_OURS = (
-    (re.compile(r"x-vsr-.*|x-selected-model|x-authz-user-.*|x-envoy-.*|pointsman-.*"), "is written by the router or Envoy alone"),
+    (
+        re.compile(r"x-vsr-.*|x-selected-model|x-authz-user-.*|x-envoy-.*|pointsman-.*"),
+        "is written by the router or Envoy alone",
+    ),
     (
         re.compile(
             r"content-(length|type|encoding)|transfer-encoding|connection|keep-alive|te|trailers?|upgrade|expect|host"
