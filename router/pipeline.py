@@ -197,7 +197,7 @@ class Pipeline:
             if settled is None:
                 return self._later(incoming, self._decide(incoming, plain, request))
             changed = _changed(incoming, settled, plain, request)
-            verdict = self._verdict(incoming, settled, plain, changed, streaming=request.stream)
+            verdict = self._verdict(incoming, settled, request, changed)
         except (WireError, Refused) as error:
             verdict = self._refuse(incoming.format, error)
         self._metrics.routing_seconds.observe(self._clock() - incoming.started)
@@ -257,7 +257,7 @@ class Pipeline:
             changed = await asyncio.to_thread(_changed, incoming, settled, plain, request)
         else:
             changed = _changed(incoming, settled, plain, request)
-        return self._verdict(incoming, settled, plain, changed, streaming=request.stream)
+        return self._verdict(incoming, settled, request, changed)
 
     def _known(self, incoming: Incoming, plain: bytes, request: LlmRequest) -> Settled | None:
         """What a request comes to without a model or anything else to wait for; None where there is."""
@@ -301,13 +301,13 @@ class Pipeline:
             self._metrics.decided(recipe, settled.decision)()
 
     def _verdict(
-        self, incoming: Incoming, settled: Settled, plain: bytes, changed: bytes | None, *, streaming: bool
+        self, incoming: Incoming, settled: Settled, request: LlmRequest, changed: bytes | None
     ) -> Reply | Forward:
         """What the gateway is told. `changed` is the body as it must be forwarded, None for as it came."""
         if settled.decision is not None:
             self._acted(settled.told["recipe"], settled.decision, settled)
         if isinstance(settled, Answered):
-            return own_answer(settled, incoming.format, plain)
+            return own_answer(settled, request)
         model = settled.model.name
         self._metrics.forwarded(model)()
         # An edited body is forwarded as it reads, whatever coding the client's had.
@@ -323,7 +323,7 @@ class Pipeline:
         if retention is not None and retention.prefer_prefix_retention is not None:
             headers[PREFER_PREFIX] = str(retention.prefer_prefix_retention).lower()
         measured = incoming.generation.measured
-        watch = self.latencies.watch(settled.model, streaming=streaming) if model in measured else None
+        watch = self.latencies.watch(settled.model, streaming=request.stream) if model in measured else None
         return Forward(model, headers, remove, changed, settled.told, _structs(settled, incoming.notes), watch)
 
     def _acted(self, recipe: str, decision: str, settled: Settled) -> None:

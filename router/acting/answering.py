@@ -7,7 +7,7 @@ from typing import Final
 from router.acting.target import Answered
 from router.wire.answers import answer_reply, wanted
 from router.wire.http import Reply
-from router.wire.surface import Format
+from router.wire.request import LlmRequest
 
 # Envoy writes these on a backend's answer (from dynamic metadata); on an answer of ours nobody else does.
 _HEADERS: Final = {
@@ -24,7 +24,7 @@ _FIXED: Final = {
 }
 
 
-def own_answer(answered: Answered, format: Format, body: bytes) -> Reply:
-    """The reply to the request with this plain body, in its client's format and framing."""
+def own_answer(answered: Answered, request: LlmRequest) -> Reply:
+    """The reply to the request, in its client's format and framing."""
     told = {header: answered.told[key] for key, header in _HEADERS.items() if key in answered.told}
-    return answer_reply(wanted(format, body), answered.text, _FIXED | told)
+    return answer_reply(wanted(request.format, request.document), answered.text, _FIXED | told)

@@ -35,9 +35,8 @@ class Wanted(msgspec.Struct, frozen=True):
     usage: bool = False
 
 
-def wanted(format: Format, body: bytes) -> Wanted:
-    """What a plain body that `read_request` accepted asks for."""
-    document = orjson.loads(body)
+def wanted(format: Format, document: Mapping[str, Any]) -> Wanted:
+    """What a body that `read_request` accepted asks for, parsed."""
     options = document.get("stream_options")
     usage = type(options) is dict and options.get("include_usage") is True
     return Wanted(format, document.get("stream") is True, usage)

@@ -83,7 +83,7 @@ def test_tokens_at_the_end_of_a_chat_stream_only_when_asked_for() -> None:
     ],
 )
 def test_what_a_client_wants(body: bytes, stream: bool, usage: bool) -> None:
-    assert wanted(Format.CHAT, body) == Wanted(Format.CHAT, stream, usage)
+    assert wanted(Format.CHAT, orjson.loads(body)) == Wanted(Format.CHAT, stream, usage)
 
 
 def test_ids_differ() -> None:
