@@ -5,7 +5,8 @@ Sources: reference.md 5.10 (request_params), the formats' own references (names 
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeGuard
+import math
+from typing import Any, Final
 
 from router.config.actions import RequestParams
 from router.wire.spans import Member, Span, Splice, find, loads, members, removals, splice, written
@@ -66,7 +67,7 @@ def bound_params(format: Format, body: bytes, params: RequestParams) -> bytes:
         splices += _shortened(format, body, left, params.max_tokens_limit)
     choices = find(left, "n") if params.max_n is not None and format is Format.CHAT else None
     if choices is not None and params.max_n is not None:
-        splices += _lowered(body, choices, params.max_n)
+        splices += _lowered(body, choices, params.max_n, least=-math.inf)
     return splice(body, splices)
 
 
@@ -79,7 +80,7 @@ def _shortened(format: Format, body: bytes, left: list[Member], limit: int) -> l
     for name in LENGTHS[format]:
         member = find(left, name)
         if member is not None:
-            found += _lowered(body, member, limit)
+            found += _lowered(body, member, limit, least=0)
     thinking = find(left, "thinking") if format is Format.MESSAGES else None
     return found + _thinking(body, thinking, limit) if thinking is not None else found
 
@@ -87,8 +88,8 @@ def _shortened(format: Format, body: bytes, left: list[Member], limit: int) -> l
 def _thinking(body: bytes, thinking: Member, limit: int) -> list[Splice]:
     """A budget for thinking must stay below the length, or the backend refuses the request."""
     value = loads(body, Span(thinking.value, thinking.stop))
-    budget = value.get("budget_tokens") if type(value) is dict else None
-    if not _is_number(budget) or budget < limit:
+    budget = _number(value.get("budget_tokens")) if type(value) is dict else None
+    if budget is None or budget < limit:
         return []
     if limit <= LEAST_THINKING:
         return [Splice(thinking.value, thinking.stop, b'{"type":"disabled"}')]
@@ -96,12 +97,19 @@ def _thinking(body: bytes, thinking: Member, limit: int) -> list[Splice]:
     return [written(body, thinking.value, members(body, thinking.value), "budget_tokens", lowered)]
 
 
-def _lowered(body: bytes, member: Member, limit: int) -> list[Splice]:
-    value = loads(body, Span(member.value, member.stop))
-    if not _is_number(value) or value <= limit:
+def _lowered(body: bytes, member: Member, limit: int, *, least: float) -> list[Splice]:
+    """`limit` in place of a number above it, or below `least`: some servers take a negative length for no end."""
+    value = _number(loads(body, Span(member.value, member.stop)))
+    if value is None or least <= value <= limit:
         return []
     return [Splice(member.value, member.stop, str(limit).encode())]
 
 
-def _is_number(value: Any) -> TypeGuard[float]:
-    return type(value) in (int, float)
+def _number(value: Any) -> float | None:
+    """A value as a number. Servers in Python read one in quotation marks as well, so that is none the less a number."""
+    if type(value) is str:
+        try:
+            return float(value)
+        except ValueError:
+            return None
+    return value if type(value) in (int, float) else None

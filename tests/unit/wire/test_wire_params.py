@@ -36,7 +36,10 @@ def test_only_the_bytes_concerned_change() -> None:
     [
         (b'{"n":1,"a":2}', b'{"n":1,"a":2}'),
         (b'{"max_tokens":null,"n":true}', b'{"max_tokens":null,"n":true}'),
-        (b'{"max_tokens":"900","n":[9]}', b'{"max_tokens":"900","n":[9]}'),
+        (b'{"max_tokens":"900","n":" 3 "}', b'{"max_tokens":100,"n":2}'),
+        (b'{"max_tokens":"1_000","n":"2"}', b'{"max_tokens":100,"n":"2"}'),
+        (b'{"max_tokens":"many","n":[9]}', b'{"max_tokens":"many","n":[9]}'),
+        (b'{"max_tokens":-1,"n":-1}', b'{"max_tokens":100,"n":-1}'),
         (b'{"max_tokens":1e9,"max_completion_tokens":101}', b'{"max_tokens":100,"max_completion_tokens":100}'),
         (b'{"max_t\\u006fkens":900}', b'{"max_t\\u006fkens":100}'),
     ],
@@ -59,6 +62,7 @@ def test_each_format_has_its_own_name(format: Format, name: bytes) -> None:
     [
         (2000, b'{"type":"enabled", "budget_tokens": 4000}', b'{"type":"enabled", "budget_tokens": 1999}'),
         (2000, b'{"type":"enabled","budget_tokens":1999}', b'{"type":"enabled","budget_tokens":1999}'),
+        (2000, b'{"type":"enabled","budget_tokens":"4e3"}', b'{"type":"enabled","budget_tokens":1999}'),
         (1024, b'{"type":"enabled","budget_tokens":1024}', b'{"type":"disabled"}'),
         (2000, b'{"type":"adaptive"}', b'{"type":"adaptive"}'),
     ],
