@@ -21,17 +21,20 @@ def add(verbs: Verbs) -> None:
     serve = actions.add_parser("serve", help="answer System One requests until SIGTERM")
     serve.add_argument("--artifact", required=True, help="a directory, owner/name@commit, or `builtin`")
     serve.add_argument("--pull", action="store_true", help="fetch a model of a hub that was not pulled before")
-    serve.add_argument("--uds", type=Path, help="Unix socket to listen on")
+    where = serve.add_mutually_exclusive_group()
+    where.add_argument("--uds", type=Path, help="Unix socket to listen on")
+    where.add_argument("--port", type=_port, default=8100, help="port to listen on when --uds is absent; default 8100")
     serve.add_argument("--host", default="127.0.0.1", help="address to listen on when --uds is absent")
-    serve.add_argument("--port", type=int, default=8100, help="port to listen on when --uds is absent")
     _add_engine(serve)
     serve.add_argument(
         "--enable-shared-context",
         action="store_true",
         help="keep the tokens of texts across calls; models that read a state once need not",
     )
-    serve.add_argument("--served-name", help="the model's public name; default: the artifact's own")
-    serve.add_argument("--alias", action="append", default=[], help="another name that it answers to; repeatable")
+    serve.add_argument("--served-name", type=_name, help="the model's public name; default: the artifact's own")
+    serve.add_argument(
+        "--alias", type=_name, action="append", default=[], help="another name that it answers to; repeatable"
+    )
     serve.add_argument("--api-key-env", metavar="VAR", help="environment variable with the key that callers must send")
     serve.add_argument("--api-key-file", type=Path, metavar="FILE", help="file with keys, one a line; any of them does")
     serve.add_argument(
@@ -110,6 +113,18 @@ def _add_engine(serve: argparse.ArgumentParser) -> None:
         metavar="MS",
         help="how long an idle model waits for requests that are being prepared; default 2",
     )
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 65_535:
+        raise argparse.ArgumentTypeError("a port from 1 to 65535")
+    return int(text)
+
+
+def _name(text: str) -> str:
+    if not text.strip():
+        raise argparse.ArgumentTypeError("a name that is not blank")
+    return text
 
 
 def _positive(text: str) -> int:

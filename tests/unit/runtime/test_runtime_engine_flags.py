@@ -42,6 +42,15 @@ def test_what_is_no_bound_is_refused(flag: str, capsys: pytest.CaptureFixture[st
     assert flag.partition("=")[0] in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "flags", ["--port=99999", "--port=0", "--port=-1", "--alias=", "--served-name= ", "--port=1,--uds=x"]
+)
+def test_what_cannot_be_listened_on_or_called_is_refused(flags: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["runtime", "serve", "--artifact", "x", *flags.split(",")])
+    assert flags.split(",")[-1].partition("=")[0] in capsys.readouterr().err
+
+
 def test_a_device_that_is_none_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["runtime", "serve", "--artifact", "x", "--device", "tpu"]) == 1
     assert "device 'tpu' is not one of auto, cpu, cuda, cuda:N" in capsys.readouterr().err
