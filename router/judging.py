@@ -67,7 +67,7 @@ class Judge:
         self, generation: Generation, policy: Policy, request: LlmRequest, head: Head, notes: Notes | None
     ) -> Judged:
         """Compute and ask what the recipe reads, and decide. Raises NoRoom where it could not be read for overload."""
-        readings = await self._compute(generation, policy, request, head)
+        readings = await self._compute(generation, policy, request, head, notes)
         results: Mapping[str, GuardResult] = {}
         if policy.recipe.questions or policy.recipe.guards:
             answers, results = await self._ask(generation, policy, request, readings, notes)
@@ -121,15 +121,20 @@ class Judge:
         return outcome
 
     async def _compute(
-        self, generation: Generation, policy: Policy, request: LlmRequest, head: Head
+        self, generation: Generation, policy: Policy, request: LlmRequest, head: Head, notes: Notes | None
     ) -> Mapping[str, Reading]:
         """The readings of the rules that need no model."""
         if policy.heuristics is None:
             return {}
+        started = self._clock() if notes is not None else 0.0
         facts = RequestFacts(request, head.headers, trusted=generation.trusts_identity)
         if sum(len(turn.text) for turn in request.turns) >= LARGE_BODY:
-            return await asyncio.to_thread(policy.heuristics.read, facts)
-        return policy.heuristics.read(facts)
+            readings = await asyncio.to_thread(policy.heuristics.read, facts)
+        else:
+            readings = policy.heuristics.read(facts)
+        if notes is not None:
+            notes.computing = self._clock() - started
+        return readings
 
     async def _ask(
         self,

@@ -170,7 +170,9 @@ def _verdict(explanation: Explanation) -> list[str]:
         what = "the request would fail for" if otherwise.fails else "otherwise"
         lines.append(f"{what}: {escape(otherwise.name)}")
     times = explanation.times
-    lines.append(f"{times.total * 1000:.1f} ms, of which {times.signals * 1000:.1f} ms waiting for answers")
+    computing = f"{times.computing * 1000:.1f} ms computing rules and " if times.computing else ""
+    waiting = f"{times.signals * 1000:.1f} ms waiting for answers"
+    lines.append(f"{times.total * 1000:.1f} ms, of which {computing}{waiting}")
     if (waited := explanation.waited) is not None:
         lines.append(f"{waited.seconds * 1000:.1f} ms of them for room in decision models: {waited.ended}")
     return lines

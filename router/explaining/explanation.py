@@ -26,9 +26,10 @@ NOT_RANKED = Choice(Because.NO_MATCH, ())
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Seconds: the whole, the wait for answers, and projections and rules."""
+    """Seconds: the whole, the rules that are computed here, the wait for answers, and projections and decisions."""
 
     total: float
+    computing: float
     signals: float
     decision: float
 
@@ -101,6 +102,7 @@ def _times(notes: Notes) -> Times:
     asked = notes.asked_at > 0.0
     return Times(
         total=max(notes.ended - notes.started, 0.0),
+        computing=notes.computing,
         signals=max(notes.answered_at - notes.asked_at, 0.0) if asked else 0.0,
         decision=max(notes.decided_at - notes.answered_at, 0.0),
     )

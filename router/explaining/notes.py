@@ -28,7 +28,8 @@ class Notes:
     `texts` is what the decision models were shown, by deployment and part of the request. `recipe` is None when the
     client named a provider model itself; `waited` is how it waited for room in models; `contestants` is how candidates
     stood whose answers are measured; `code` is set when the request ended with an error of ours. Times are seconds of
-    the pipeline's clock: `asked_at` is when the questions left, 0 when none did.
+    the pipeline's clock: `asked_at` is when the questions left, 0 when none did. `computing` is how long the rules took
+    that ask no model.
     """
 
     request: LlmRequest | None = None
@@ -44,6 +45,7 @@ class Notes:
     target: Settled | None = None
     code: ErrorCode | None = None
     started: float = 0.0
+    computing: float = 0.0
     asked_at: float = 0.0
     answered_at: float = 0.0
     decided_at: float = 0.0

@@ -253,6 +253,7 @@ def _metrics(explanation: Explanation) -> dict[str, Any]:
     times = explanation.times
     return {
         "total_ms": _ms(times.total),
+        "computing_ms": _ms(times.computing),
         "signals_ms": _ms(times.signals),
         "decision_ms": _ms(times.decision),
         "calls": [_call(call) for call in explanation.calls],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import orjson
@@ -21,11 +22,16 @@ YES, NO, LATE = NoulAnswer(0.9), NoulAnswer(0.1), Unknown(UnknownReason.TIMEOUT)
 CANARY = "zwölf-marker-9f3"
 
 
+WORDS = PLAIN.replace("    signals:\n", "    signals:\n      keywords: [{name: hi, keywords: [hi]}]\n", 1).replace(
+    "conditions: [{type: systemone", "conditions: [{type: keyword, name: hi}, {type: systemone", 1
+)
+
+
 async def explained(answer: Answer = YES, model: str = "auto", text: str = PLAIN) -> Explanation:
     generation = generation_of(plan_of(text), ScriptedAsker({"is_code": answer}))
-    notes = Notes()
+    notes, ticks = Notes(), itertools.count(1)
     posed = pose(orjson.dumps({"model": model, "text": CANARY}))
-    await Pipeline(generation, Metrics()).decided(posed.head, posed.body, notes=notes)
+    await Pipeline(generation, Metrics(), clock=lambda: float(next(ticks))).decided(posed.head, posed.body, notes=notes)
     policy = generation.policies.get(notes.recipe) if notes.recipe else None
     return explain(generation.plan, policy.compiled if policy else None, notes)
 
@@ -86,6 +92,12 @@ async def test_a_model_by_its_own_name_has_no_recipe() -> None:
 async def test_a_recipe_without_questions_is_explained_too() -> None:
     body = await shown(model="fixed")
     assert (body["routing_decision"], body["eval_trace"][0]["state"]) == ("all", "true")
+
+
+async def test_rules_that_ask_no_model_take_time_too() -> None:
+    with_words, without = await shown(text=WORDS), await shown()
+    assert (with_words["metrics"]["computing_ms"], without["metrics"]["computing_ms"]) == (1000.0, 0.0)
+    assert with_words["metrics"]["total_ms"] > with_words["metrics"]["signals_ms"] + 1000.0
 
 
 async def test_equal_questions_have_one_id_whatever_the_rule_is_called() -> None:
