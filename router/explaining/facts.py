@@ -150,9 +150,7 @@ def rule_facts(plan: Plan, compiled: CompiledRecipe, notes: Notes) -> tuple[Rule
     """The facts of every rule of a recipe: those that ask a model, those that are computed, and guards, each in its
     order."""
     recipe = compiled.recipe
-    seconds: dict[str, float] = {}
-    for call in notes.calls:
-        seconds[call.deployment] = max(call.seconds, seconds.get(call.deployment, 0.0))
+    seconds = notes.longest_calls()
     lengths = _lengths(notes, {StateKind.USER, *(rule.state for rule in recipe.questions)})
     after = compiled.partitions.apply(notes.readings)
     asked = [_fact(rule, plan, notes, lengths[rule.state], seconds) for rule in recipe.questions]

@@ -52,6 +52,13 @@ class Notes:
     settled_at: float = 0.0
     ended: float = 0.0
 
+    def longest_calls(self) -> dict[str, float]:
+        """Seconds of the longest call to each deployment that was called."""
+        longest: dict[str, float] = {}
+        for call in self.calls:
+            longest[call.deployment] = max(call.seconds, longest.get(call.deployment, 0.0))
+        return longest
+
     def fail(self, code: ErrorCode) -> None:
         """The request ends with this error."""
         self.code = code

@@ -134,7 +134,7 @@ def _chosen(notes: Notes) -> dict[str, Attribute]:
 
 def _families(plan: Plan, notes: Notes, at: Callable[[float], int]) -> Iterator[SpanRecord]:
     """A span for each family of rules that ask a model, as long as the longest call that was made for it."""
-    seconds = {call.deployment: call.seconds for call in notes.calls}
+    seconds = notes.longest_calls()
     recipe = plan.recipes[notes.recipe] if notes.recipe is not None else None
     rules: dict[str, list[QuestionRule | GuardRule]] = defaultdict(list)
     if recipe is not None:

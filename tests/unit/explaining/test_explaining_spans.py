@@ -8,8 +8,10 @@ from collections.abc import Mapping
 import orjson
 import pytest
 
+from router.asking.errors import CallOutcome
+from router.asking.report import CallReport
 from router.explaining.notes import Notes
-from router.explaining.spans import Tracer
+from router.explaining.spans import Tracer, request_span
 from router.explaining.watching import Seen
 from router.observe import Metrics
 from router.observe.tracing import SpanRecord
@@ -98,6 +100,13 @@ async def test_a_model_by_its_name_is_chosen_without_a_recipe() -> None:
     span = await traced(model="general")
     assert names(span) == ["routing.decision", "backend.selection"]
     assert "semantic_router.recipe" not in span.attributes
+
+
+def test_a_family_is_as_long_as_the_longest_of_its_calls() -> None:
+    calls = tuple(CallReport("builtin", CallOutcome.OK, seconds, 1, 1, True) for seconds in (3.0, 1.0))
+    notes = Notes(recipe="ask", calls=calls, asked_at=10.0, answered_at=20.0)
+    evaluation = request_span(plan_of(), notes, 0).children[0]
+    assert [(child.start, child.end) for child in evaluation.children] == [(10 * SECOND, 13 * SECOND)]
 
 
 def test_notes_of_nothing() -> None:
