@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
@@ -57,11 +58,16 @@ class GuardedAnswers:
 
 @dataclass(slots=True)
 class _Flight:
-    """A call on its way: the windows in it, and whether rules of the stage wait for it too."""
+    """A call: the windows in it, and whether rules of the stage wait for it too. `found` is what came of it.
+
+    `ahead`: it was sent before the windows were cut.
+    """
 
     asks: tuple[Ask, ...]
     shared: bool
+    ahead: bool = False
     calls: list[CallReport] = field(default_factory=list)
+    found: Mapping[str, Answer] | None = None
 
 
 class GuardedStage:
@@ -92,6 +98,8 @@ class GuardedStage:
         self._reports: list[CallReport] = []
         self._no_room: set[int] = set()
         self._waited: set[str] = set()
+        self._ahead: dict[tuple[str, str], _Flight] = {}
+        self._planning = False
         self._machine: ScanMachine
 
     async def read(self, texts: Mapping[StateKey, str], inputs: Mapping[StateKind, str]) -> GuardedAnswers:
@@ -99,21 +107,51 @@ class GuardedStage:
 
         `texts` are what the stage's questions are about (see `bind`), `inputs` what guards read, by state.
         """
-        if sum(map(len, inputs.values())) >= LARGE_TEXT:
-            self._machine = await asyncio.to_thread(self._planned, inputs)
-        else:
-            self._machine = self._planned(inputs)
         try:
-            self._begin(texts)
+            if sum(map(len, inputs.values())) < LARGE_TEXT:
+                self._machine = self._planned(inputs)
+                self._begin(texts)
+            elif await self._plan_large(inputs):
+                self._begin(texts)
             while self._flights and not self._settled():
                 await self._next()
         finally:
             await self._give_up(self._flights)
         return GuardedAnswers(self._answers, tuple(self._reports), self._machine.outcomes)
 
-    def _planned(self, inputs: Mapping[StateKind, str]) -> ScanMachine:
+    def _planned(self, inputs: Mapping[StateKind, str], *, twins: bool = True) -> ScanMachine:
         lanes = {name: Lane(sizes, _pace(self._asker.line(name))) for name, sizes in self._guards.sizes.items()}
-        return ScanMachine(self._guards.about(inputs), lanes, self._deadline, self._refused, self._randbelow)
+        about = self._guards.about(inputs)
+        if not twins:
+            about = [replace(each, normalise=False) for each in about]
+        return ScanMachine(about, lanes, self._deadline, self._refused, self._randbelow)
+
+    async def _plan_large(self, inputs: Mapping[StateKind, str]) -> bool:
+        """Cut the windows on a thread, and read the tail meanwhile. False when nothing else is to be read after that.
+
+        To look for what normalising changes in megabytes takes as long as a window, or longer; where the tail ends does
+        not depend on it. What comes of the tail is kept for the real plan, which asks for it first, too.
+        """
+        self._machine = await asyncio.to_thread(self._planned, inputs, twins=False)
+        planning = asyncio.ensure_future(asyncio.to_thread(self._planned, inputs))
+        self._planning = True
+        try:
+            self._send_ahead()
+            while not planning.done() and self._machine.ended is None and not self._settled():
+                left = max(self._deadline - self._clock(), 0.0)
+                waited = {planning, *self._flights}
+                done, _ = await asyncio.wait(waited, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+                for task in [task for task in self._flights if task in done]:
+                    self._landed(task, self._clock())
+                self._machine.expire(self._clock())
+            if self._machine.ended is not None or self._settled():
+                return False
+            self._machine = await planning
+        finally:
+            self._planning = False
+            # The thread goes on to its end, and nobody looks at what comes of it.
+            planning.cancel()
+        return True
 
     def _refused(self, rule: str, matched: Mapping[str, Answer]) -> bool:
         return self._refuses(rule, matched, self._answers)
@@ -131,12 +169,38 @@ class GuardedStage:
             self._send(call, aboard, shared=any(key not in self._guards.consumers for key in keys))
         self._send_windows(ask for ask in asks if not ask.alone)
 
-    def _send_windows(self, asks: Iterable[Ask]) -> None:
-        for ask in asks:
-            self._send(self._guards.call(ask), (ask,), shared=False)
+    def _send_ahead(self) -> None:
+        """The first window of each deployment, which any plan sends first. More might be too many at once later."""
+        first: dict[str, Ask] = {}
+        for ask in self._machine.start(self._clock()):
+            first.setdefault(ask.deployment, ask)
+        for ask in first.values():
+            if not ask.alone:
+                self._ahead[ask.input, ask.text] = self._send(self._guards.call(ask), (ask,), shared=False, ahead=True)
 
-    def _send(self, call: Call, asks: tuple[Ask, ...], *, shared: bool) -> None:
-        flight = _Flight(asks, shared)
+    def _send_windows(self, asks: Iterable[Ask]) -> None:
+        if self._planning:
+            return
+        waiting = deque(asks)
+        while waiting:
+            ask = waiting.popleft()
+            flight = self._ahead.pop((ask.input, ask.text), None)
+            if flight is None or ask.twin:
+                self._send(self._guards.call(ask), (ask,), shared=False)
+            else:
+                waiting.extend(self._sent_ahead(ask, flight))
+
+    def _sent_ahead(self, ask: Ask, flight: _Flight) -> list[Ask]:
+        """This window was sent before: what else is to be sent now."""
+        if flight.found is not None:
+            return self._machine.answered(ask.id, flight.found, self._clock(), timed=False)
+        flight.asks = (ask,)
+        if id(flight) in self._no_room:
+            self._machine.overloaded(ask.id)
+        return []
+
+    def _send(self, call: Call, asks: tuple[Ask, ...], *, shared: bool, ahead: bool = False) -> _Flight:
+        flight = _Flight(asks, shared, ahead)
         work = self._asker.call(
             call,
             deadline=self._deadline,
@@ -145,6 +209,7 @@ class GuardedStage:
             reports=flight.calls,
         )
         self._flights[asyncio.create_task(work)] = flight
+        return flight
 
     # What comes of it.
 
@@ -168,6 +233,7 @@ class GuardedStage:
 
     def _landed(self, task: asyncio.Task[Mapping[str, Answer]], now: float) -> None:
         flight, found = self._flights.pop(task), task.result()
+        flight.found = found
         self._reports += flight.calls
         self._no_room.discard(id(flight))
         consumers = self._guards.consumers
@@ -178,7 +244,7 @@ class GuardedStage:
                 self._waited.discard(ask.deployment)
                 self._machine.freed(ask.deployment, now)
             # Answers that were there already say nothing of the model's pace, nor do those among other questions.
-            timed = bool(flight.calls) and not flight.shared
+            timed = bool(flight.calls) and not flight.shared and not flight.ahead
             self._send_windows(self._machine.answered(ask.id, answers, now, timed=timed))
         self._send_windows(self._machine.reconsider(now))
 
