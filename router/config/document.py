@@ -95,10 +95,15 @@ class Document:
         if (text := self.expanded.get(str(value))) is not None:
             return f'"{text}"'
         if isinstance(value, str):
-            return f'"{value}"' if len(value) <= 120 else f'"{value[:117]}..."'
+            return f'"{_on_one_line(value)}"' if len(value) <= 120 else f'"{_on_one_line(value[:117])}..."'
         if isinstance(value, bool):
             return "true" if value else "false"
         return repr(value)
+
+
+def _on_one_line(text: str) -> str:
+    """What does not print as its escape, so that a problem stays one line that editors can follow."""
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
 
 
 class Unreadable(Exception):

@@ -80,7 +80,7 @@ def test_shapes(case: str) -> None:
         ("    address: 127.0.0.1\n", "api_keys: []"),
         ("    address: 127.0.0.1\n", "tls: {}"),
         ("        priority: 10\n", "annotations: {}"),
-        ("    - name: small\n", "  context_window_size: 4096"),
+        ("    - name: small\n", "  tags: [a]"),
         ("    - name: small\n", "  param_size: 8B"),
         ("      systemone:\n", "preferences: []"),
         ("      systemone:\n", "kb: []"),
@@ -380,3 +380,10 @@ def test_warnings() -> None:
         (17, "recipes[0].signals.decision"),
         (35, "recipes[0].decisions[0].rules.conditions[0].type"),
     ]
+
+
+@pytest.mark.parametrize("written", [r"a\nb", r"a\r\n\tb", r"a\x1b[0m", r"a\u2028b", r"\n" * 150])
+def test_a_problem_stays_one_line_whatever_it_shows(written: str) -> None:
+    (found,) = errors(edited(("name: coding", f'name: "{written}"')))
+    assert found.isprintable()
+    assert '"a\\' in found or '"\\n' in found
