@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from .errors import DeviceError
+
 OVERRIDE = "VLLM_SRUN_CPU_THREADS"
 MOST_THREADS = 16
 
@@ -31,7 +33,7 @@ def plan_threads(
 ) -> ThreadPlan:
     """Plan the intra-op threads: one fewer than the budget, so that serving keeps a core; at least 1, at most 16.
 
-    `VLLM_SRUN_CPU_THREADS` overrides it. Raises ValueError when that is not a whole number above 0.
+    `VLLM_SRUN_CPU_THREADS` overrides it. Raises DeviceError when that is not a whole number above 0.
     `affinity` and `quota` are measured here unless given.
     """
     environ = os.environ if environ is None else environ
@@ -40,7 +42,7 @@ def plan_threads(
     written = environ.get(OVERRIDE, "").strip()
     if written:
         if not written.isdecimal() or int(written) < 1:
-            raise ValueError(f"{OVERRIDE} must be a whole number above 0")
+            raise DeviceError(f"{OVERRIDE} must be a whole number above 0")
         return ThreadPlan(affinity, quota, int(written), OVERRIDE)
     budget = affinity if quota is None else max(1, min(affinity, math.floor(quota)))
     return ThreadPlan(affinity, quota, max(1, min(budget - 1, MOST_THREADS)), "one fewer than the cores of the budget")

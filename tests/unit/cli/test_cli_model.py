@@ -140,6 +140,13 @@ class TestCheck:
         assert status == 1
         assert "does not have the digest" in err
 
+    def test_a_wrong_number_of_threads_is_one_line(
+        self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        monkeypatch.setenv("VLLM_SRUN_CPU_THREADS", "many")
+        status, _, err = run(capsys, "check", str(build_tiny_artifact(tmp_path / "a")))
+        assert (status, err) == (1, "VLLM_SRUN_CPU_THREADS must be a whole number above 0\n")
+
     def test_a_model_without_golden_questions(self, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
         status, out, err = run(capsys, "check", str(build_gliclass(tmp_path / "a")))
         assert status == 0

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from router.runtime.errors import DeviceError
 from router.runtime.threads import cgroup_quota, plan_threads
 
 
@@ -59,5 +60,5 @@ def test_an_operator_can_override() -> None:
 
 @pytest.mark.parametrize("value", ["0", "-1", "many", "1.5"])
 def test_a_wrong_override_is_refused(value: str) -> None:
-    with pytest.raises(ValueError, match="VLLM_SRUN_CPU_THREADS"):
+    with pytest.raises(DeviceError, match="VLLM_SRUN_CPU_THREADS must be"):
         plan_threads({"VLLM_SRUN_CPU_THREADS": value}, affinity=2, quota=1.0)
