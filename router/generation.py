@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from router.acting.fitting import largest_window
 from router.acting.picking import Stages, selector_stages
 from router.acting.target import Contest, Settled, foregone
 from router.asking.asker import Asker
@@ -41,7 +42,8 @@ class Policy:
     request can change it. `at_once`: nothing has to be waited for, neither an answer nor a choice among candidates.
     `keeps_models`: some decision keeps a conversation on the model that another's gave it. `overload` says what becomes
     of requests that were left unread for overload; None where they are decided like any other (`action: refuse`).
-    `guards` are the rules that read all of their input, and `refusals` when a match of one is enough; None without any.
+    `window` is the most tokens that a model of it takes, if that is known. `guards` are the rules that read all of
+    their input, and `refusals` when a match of one is enough; None without any.
     """
 
     recipe: Recipe
@@ -55,6 +57,7 @@ class Policy:
     at_once: bool = False
     keeps_models: bool = False
     overload: Overload | None = None
+    window: int | None = None
     guards: GuardStage | None = None
     refusals: Refusals | None = None
 
@@ -85,6 +88,7 @@ def _policy(recipe: Recipe, plan: Plan) -> Policy:
         at_once=at_once,
         keeps_models=keeps,
         overload=overload,
+        window=largest_window(plan, recipe),
         guards=guards,
         refusals=Refusals(compiled) if guards is not None else None,
     )

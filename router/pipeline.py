@@ -20,9 +20,11 @@ import msgspec
 
 from router.acting.answering import own_answer
 from router.acting.editing import edited, edits
+from router.acting.fitting import check_fits
 from router.acting.latencies import Latencies
 from router.acting.plugins import plugins
 from router.acting.target import Answered, Contest, NoRoom, Refused, Settled, Target, settle, target_by_name, warned
+from router.config.plan import ApiFormat
 from router.explaining.diagnostics import diagnostics
 from router.explaining.notes import Notes
 from router.explaining.watching import Watcher, telling, watched
@@ -264,8 +266,9 @@ class Pipeline:
         generation, wanted = incoming.generation, incoming.format.api
         recipe = _recipe(incoming, request)
         if recipe is None:
-            return target_by_name(generation.plan, request.model, wanted)
+            return self._named(generation, request, wanted)
         policy = generation.policies[recipe]
+        check_fits(policy.window, request)
         settled = policy.foregone.get(wanted)
         if settled is None and policy.at_once and not _is_large(plain, None):
             outcome = self._judge.judge_at_once(generation, policy, request, incoming.head)
@@ -282,8 +285,9 @@ class Pipeline:
         if incoming.notes is not None:
             incoming.notes.recipe = recipe
         if recipe is None:
-            return target_by_name(generation.plan, request.model, wanted)
+            return self._named(generation, request, wanted)
         policy = generation.policies[recipe]
+        check_fits(policy.window, request)
         settled, partial = policy.foregone.get(wanted), False
         if settled is None:
             outcome, partial = await self._judge.judge(generation, policy, request, incoming.head, incoming.notes)
@@ -295,6 +299,11 @@ class Pipeline:
         if policy.keeps_models and isinstance(settled, Target):
             self._judge.remember(settled, request, incoming.head)
         return warned(settled, SCAN_PARTIAL) if partial and isinstance(settled, Target) else settled
+
+    def _named(self, generation: Generation, request: LlmRequest, wanted: ApiFormat) -> Settled:
+        target = target_by_name(generation.plan, request.model, wanted)
+        check_fits(target.model.context_window, request)
+        return target
 
     def _count(self, recipe: str, settled: Settled | Contest) -> None:
         if settled.decision is not None:

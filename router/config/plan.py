@@ -220,7 +220,8 @@ class Backend:
 class ProviderModel:
     """A backend LLM by its logical name (also the value of `x-selected-model`).
 
-    `quality` is from 0 to 1. It and the price are None where the configuration does not say.
+    `quality` is from 0 to 1, `context_window` in tokens. They and the price are None where the configuration does not
+    say.
     """
 
     name: str
@@ -229,6 +230,7 @@ class ProviderModel:
     backends: tuple[Backend, ...]
     price: Price | None = None
     quality: float | None = None
+    context_window: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,7 @@ class ErrorCode(StrEnum):
     METHOD_NOT_ALLOWED = "method_not_allowed"
     BODY_TOO_LARGE = "body_too_large"
     UNSUPPORTED_ENCODING = "unsupported_encoding"
+    CONTEXT_LENGTH_EXCEEDED = "context_length_exceeded"
     OVERLOADED = "overloaded"
     INTERNAL = "internal_error"
     DECISION_UNRESOLVED = "decision_unresolved"
@@ -140,6 +141,12 @@ _ANSWERS: Final[Mapping[ErrorCode, _Answer]] = {
     ),
     ErrorCode.UNSUPPORTED_ENCODING: _Answer(
         415, _INVALID, _INVALID, "The content-encoding is not supported. Use gzip, br, zstd, or none."
+    ),
+    ErrorCode.CONTEXT_LENGTH_EXCEEDED: _Answer(
+        400,
+        _INVALID,
+        _INVALID,
+        "The prompt is too long: it exceeds the context window of every model that could answer it. Shorten it.",
     ),
     ErrorCode.OVERLOADED: _Answer(
         429,

@@ -37,7 +37,15 @@ def compile_models(context: Context, providers: dialect.Providers | None) -> Nam
 def _model(model: dialect.ProviderModel, identity: str, backends: tuple[Backend, ...]) -> ProviderModel:
     pricing = model.pricing
     price = Price(pricing.currency, pricing.prompt_per_1m, pricing.completion_per_1m) if pricing is not None else None
-    return ProviderModel(model.name, ApiFormat(model.api_format), identity, backends, price, model.quality_score)
+    return ProviderModel(
+        model.name,
+        ApiFormat(model.api_format),
+        identity,
+        backends,
+        price,
+        model.quality_score,
+        model.context_window_size,
+    )
 
 
 def _backend(context: Context, ref: dialect.BackendRef) -> Backend | None:

@@ -75,7 +75,9 @@ class ProviderModel(Model):
     deployment: NotYet = None
     param_size: NotYet = None
     pricing: Pricing | None = Field(None, description="What it costs, for selectors that weigh that.")
-    context_window_size: NotYet = None
+    context_window_size: Annotated[int, Field(ge=1, le=100_000_000)] | None = Field(
+        None, description="Tokens that it takes. Prompts beyond those of all models that could answer are refused."
+    )
     capabilities: NotYet = None
     tags: NotYet = None
     quality_score: Annotated[float, Field(ge=0, le=1)] | None = Field(
