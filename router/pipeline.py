@@ -31,7 +31,7 @@ from router.explaining.watching import Watcher, telling, watched
 from router.generation import Generation
 from router.judging import LARGE_BODY, Judge
 from router.observe import Metrics
-from router.verdict import Fault, Forward, HeadVerdict
+from router.verdict import AnswerWatch, Fault, Forward, HeadVerdict
 from router.wire.encoding import decode_body
 from router.wire.errors import ErrorCode, WireError, error_reply, reply_to
 from router.wire.http import Head, Reply
@@ -331,9 +331,13 @@ class Pipeline:
         retention = settled.actions.retention
         if retention is not None and retention.prefer_prefix_retention is not None:
             headers[PREFER_PREFIX] = str(retention.prefer_prefix_retention).lower()
-        measured = incoming.generation.measured
-        watch = self.latencies.watch(settled.model, streaming=request.stream) if model in measured else None
+        watch = self._watch(settled, request) if model in incoming.generation.measured else None
         return Forward(model, headers, remove, changed, settled.told, _structs(settled, incoming.notes), watch)
+
+    def _watch(self, target: Target, request: LlmRequest) -> AnswerWatch:
+        """Who measures the answer of a backend that some selector compares with others."""
+        begun = self._metrics.ttft(target.model.name)
+        return self.latencies.watch(target.model, streaming=request.stream, begun=begun)
 
     def _acted(self, recipe: str, decision: str, settled: Settled) -> None:
         """Count what a decision has done."""

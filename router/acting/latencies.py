@@ -163,9 +163,14 @@ class Latencies:
             self._records.move_to_end(key)
         return found
 
-    def watch(self, model: ProviderModel, *, streaming: bool) -> Answering:
-        """Whoever measures one request to `model` while it is answered; `streaming`: it asked for a stream."""
-        return Answering(self.record(model), self._clock, streaming=streaming)
+    def watch(
+        self, model: ProviderModel, *, streaming: bool, begun: Callable[[float], None] = lambda seconds: None
+    ) -> Answering:
+        """Whoever measures one request to `model` while it is answered; `streaming`: it asked for a stream.
+
+        `begun` is told after how many seconds an answer that streams has begun.
+        """
+        return Answering(self.record(model), self._clock, streaming=streaming, begun=begun)
 
     def __len__(self) -> int:
         return len(self._records)
@@ -174,9 +179,12 @@ class Latencies:
 class Answering:
     """Measures one request. Implements `verdict.AnswerWatch`."""
 
-    __slots__ = ("_clock", "_record", "_sent_at", "_streaming", "_waiting")
+    __slots__ = ("_begun", "_clock", "_record", "_sent_at", "_streaming", "_waiting")
 
-    def __init__(self, record: Record, clock: Callable[[], float], *, streaming: bool) -> None:
+    def __init__(
+        self, record: Record, clock: Callable[[], float], *, streaming: bool, begun: Callable[[float], None]
+    ) -> None:
+        self._begun = begun
         self._record = record
         self._clock = clock
         self._streaming = streaming
@@ -198,6 +206,8 @@ class Answering:
         elif status < 400:
             streaming = headers.get("content-type", "").startswith("text/event-stream")
             self._record.answered(now - self._sent_at, now, streaming=streaming)
+            if streaming:
+                self._begun(now - self._sent_at)
         return False
 
     def body(self, piece: bytes, *, last: bool) -> None:

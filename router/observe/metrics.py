@@ -75,6 +75,13 @@ class Metrics:
             _ROUTING_BUCKETS,
             self.registry,
         )
+        self._ttft = Histogram(
+            "llm_model_ttft_seconds",
+            "From the verdict to the headers of an answer that streams, of models whose answers a selector measures.",
+            ["model"],
+            buckets=_ROUTING_BUCKETS,
+            registry=self.registry,
+        )
         self._runtime_requests = Counter(
             "vsr_model_runtime_requests",
             "Calls to decision models.",
@@ -123,6 +130,7 @@ class Metrics:
         self.matched = cache(self._matched)
         self.selected = cache(self._selected)
         self.plugin = cache(self._plugin)
+        self.ttft = cache(self._ttft_of)
         self.selector_fallback = cache(self._selector_fallback)
         self.runtime_call = cache(self._runtime_call)
         self.runtime_seconds = cache(self._runtime_duration)
@@ -150,6 +158,9 @@ class Metrics:
 
     def _plugin(self, recipe: str, decision: str, plugin: str) -> Callable[[], None]:
         return self._plugins.labels(recipe, decision, plugin).inc
+
+    def _ttft_of(self, model: str) -> Callable[[float], None]:
+        return self._ttft.labels(model).observe
 
     def _selector_fallback(self, recipe: str, decision: str, reason: str) -> Callable[[], None]:
         return self._fallbacks.labels(recipe, decision, reason).inc

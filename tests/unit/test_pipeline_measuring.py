@@ -58,7 +58,8 @@ class Measuring:
     def __init__(self, text: str = CONFIG) -> None:
         self.clock = Clock()
         self.generation = generation_of(plan_of(text), ScriptedAsker({}))
-        self.pipeline = Pipeline(self.generation, Metrics(), clock=self.clock)
+        self.metrics = Metrics()
+        self.pipeline = Pipeline(self.generation, self.metrics, clock=self.clock)
 
     async def send(self, model: str = "auto", notes: Notes | None = None, **more: Any) -> Reply | Forward:
         body = {"model": model, "messages": [{"role": "user", "content": "hi"}], **more}
@@ -74,6 +75,21 @@ class Measuring:
         verdict.watch.headers(status, {"content-type": "application/json"})
         verdict.watch.over(left=False)
         return verdict.model
+
+
+async def test_the_time_to_the_first_byte_of_a_stream_is_counted() -> None:
+    measuring = Measuring()
+    for after_s, content_type in ((0.2, "text/event-stream"), (3.0, "application/json")):
+        verdict = await measuring.send("quick", stream=True)
+        assert isinstance(verdict, Forward)
+        assert verdict.watch is not None
+        verdict.watch.sent()
+        measuring.clock.now += after_s
+        verdict.watch.headers(200, {"content-type": content_type})
+        verdict.watch.over(left=False)
+    told = measuring.metrics.render().decode()
+    assert 'llm_model_ttft_seconds_count{model="quick"} 1.0' in told
+    assert 'llm_model_ttft_seconds_bucket{le="0.25",model="quick"} 1.0' in told
 
 
 async def test_each_is_tried_and_then_the_fastest_answers() -> None:
