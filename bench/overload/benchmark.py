@@ -1,6 +1,6 @@
 """Four times what the decision model can read, through Envoy, 5 % of it attacks: with `action: retry` and `refuse`.
 
-Then a runtime whose queue holds two calls, and the official SDKs with the retries that they come with.
+Then the official SDKs with the retries that they come with, beside bursts of others that fill the model's queue.
 """
 
 from __future__ import annotations
@@ -25,11 +25,13 @@ from bench.overload.judging import Judged, judge, verdicts
 from bench.overload.setup import WAIT_MS, Model, Router
 from bench.soak.memory import Sample, after, growth, watch
 
-QUEUE, SMALL_QUEUE = 32, 2
+QUEUE = 16
 TIMES = 4
-BUSY = 16
+BUSY = 12
 """So many in flight keep the model busy and fit into its queue."""
 SDK_CLIENTS = 6
+BURST, BURST_S, PAUSE_S = 3 * QUEUE, 3.0, 5.0
+"""Others beside the SDKs: so many at once for so long, then nobody."""
 MOST_CALLS = 4
 """A request's first call and three rounds."""
 TARGETS = (
@@ -63,13 +65,10 @@ def run(*, quick: bool, console: Console) -> Result:
     with tempfile.TemporaryDirectory(prefix="bench-overload-") as folder, Processes(Path(folder)) as processes:
         # All at once, because starting takes longer than a short run; who is not asked costs nothing.
         with console.status("starting"):
-            model, small = models = [Model(processes, queue) for queue in (QUEUE, SMALL_QUEUE)]
-            for each in models:
-                each.wait_ready()
-            router = Router(processes, model, "retry", "retry")
-            refusing = Router(processes, model, "refuse", "refuse")
-            beside = Router(processes, small, "retry", "sdks")
-            for serving in (router, refusing, beside):
+            model = Model(processes, QUEUE)
+            model.wait_ready()
+            router, refusing = (Router(processes, model, action, action) for action in ("retry", "refuse"))
+            for serving in (router, refusing):
                 serving.wait_ready()
         with console.status("an idle system's verdicts"):
             idle = uvloop.run(_idle(router, texts))
@@ -81,8 +80,8 @@ def run(*, quick: bool, console: Console) -> Result:
         with console.status("the same with action: refuse"):
             refuse, _ = uvloop.run(_flood(refusing, model, texts, idle, capacity, size.refuse_s, size.warm_s))
         harmless = [text.content for text in texts if idle[text.number] == "forwarded"]
-        with console.status("official SDKs on a queue of two"):
-            clients = sdks.ask(beside.port, harmless, SDK_CLIENTS, size.sdk_s)
+        with console.status("official SDKs, and bursts of others"):
+            clients = sdks.ask(router.port, harmless, SDK_CLIENTS, size.sdk_s, lambda: _burst(router, texts), PAUSE_S)
     attacks = [text.number for text in texts if text.attack]
     missed = sum(idle[number] == "forwarded" for number in attacks)
     alarms = sum(idle[text.number] == "refused" for text in texts if not text.attack)
@@ -159,6 +158,15 @@ async def _flood(
     return judge(client.answered, await asyncio.to_thread(model.seen), idle, (warm_s, seconds)), samples
 
 
+def _burst(router: Router, texts: list[Text]) -> None:
+    async def crowd() -> None:
+        client = Client(router.port)
+        await client.closed(stream(texts, seed=time.monotonic_ns() % 1000 + 100), BURST, BURST_S)
+        client.close()
+
+    uvloop.run(crowd())
+
+
 def _row(judged: Judged) -> Mapping[str, object]:
     return {name: round(value, 3) if isinstance(value, float) else value for name, value in asdict(judged).items()}
 
@@ -184,4 +192,5 @@ def _sdks(found: sdks.Outcome) -> Sheet:
     retried = sum(found.statuses[status] for status in (429, 529))
     columns = ("clients", "requests", "attempts told to retry", "given up", "wrongly refused")
     row = [str(SDK_CLIENTS), f"{found.requests:,}", f"{retried:,}", str(found.failures), str(found.wrong)]
-    return Sheet(f"Official SDKs with their own retries, a queue of {SMALL_QUEUE}", columns, [row])
+    title = f"Official SDKs with their own retries; {BURST} others at once for {BURST_S:g} s of {BURST_S + PAUSE_S:g}"
+    return Sheet(title, columns, [row])

@@ -1,4 +1,4 @@
-"""The official SDKs with the retries that they come with, more of them at once than the model has room for."""
+"""The official SDKs with the retries that they come with, beside others who fill the model's queue."""
 
 from __future__ import annotations
 
@@ -33,8 +33,10 @@ class Outcome:
         return {"requests": self.requests, "failures": self.failures, "wrong": self.wrong, "statuses": statuses}
 
 
-def ask(port: int, texts: Sequence[str], clients: int, seconds: float) -> Outcome:
-    """Let so many threads ask one harmless text after another for so long."""
+def ask(
+    port: int, texts: Sequence[str], clients: int, seconds: float, others: Callable[[], None], pause_s: float
+) -> Outcome:
+    """Let so many threads ask one harmless text after another for so long, and `others` again and again beside them."""
     found = Outcome()
     hooks: Any = {"response": [lambda response: found.statuses.update([response.status_code])]}
     base = f"http://127.0.0.1:{port}"
@@ -71,7 +73,14 @@ def ask(port: int, texts: Sequence[str], clients: int, seconds: float) -> Outcom
             else:
                 found.wrong += REFUSAL in said
 
-    with oai, claude, ThreadPoolExecutor(clients) as threads:
+    def beside() -> None:
+        while time.monotonic() < until:
+            others()
+            time.sleep(max(0.0, min(pause_s, until - time.monotonic())))
+
+    with oai, claude, ThreadPoolExecutor(clients + 1) as threads:
+        crowd = threads.submit(beside)
         for done in [threads.submit(one, number) for number in range(clients)]:
             done.result()
+        crowd.result()
     return found

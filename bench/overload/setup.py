@@ -29,9 +29,9 @@ class Model:
         pointsman = str(Path(sys.executable).parent / "pointsman")
         serve = [pointsman, "runtime", "serve", "--artifact", "builtin", "--served-name", "guard", "--device", "cpu"]
         serve += ["--port", str(self._port), "--max-queue", str(queue)]
-        self.runtime = processes.start(f"runtime-{queue}", serve)
+        self.runtime = processes.start("runtime", serve)
         ports = ("--front", self.front, "--backend", self.backend, "--runtime", self._port)
-        self.witness = processes.start(f"witness-{queue}", module("bench.overload.witness", *map(str, ports)))
+        self.witness = processes.start("witness", module("bench.overload.witness", *map(str, ports)))
 
     def wait_ready(self) -> None:
         """Return once both answer; raises StartError."""
