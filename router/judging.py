@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from router.acting.affinity import Affinity, conversation, drops, whole_conversation
+from router.acting.affinity import Affinity, conversation, whole_conversation
 from router.acting.latencies import Latencies
 from router.acting.picking import NoneWillDo, by_measure, by_question, by_weight
 from router.acting.target import Contest, NoRoom, Target
@@ -251,7 +251,7 @@ class Judge:
             ref = picked.ref
             if picked.fallback is not None:
                 self._metrics.selector_fallback(policy.recipe.name, contest.decision, picked.fallback)()
-        if key is not None and not drops(contest.rule.actions):
+        if key is not None and not contest.rule.actions.drops:
             self._affinity.keep(key, ref.model)
         return ref
 
@@ -266,7 +266,7 @@ class Judge:
     def remember(self, target: Target, request: LlmRequest, head: Head) -> None:
         """Remember which model answers this turn of a conversation, for decisions that stay on it."""
         key = whole_conversation(target.told, head.headers, request)
-        if key is not None and not drops(target.actions):
+        if key is not None and not target.actions.drops:
             self._affinity.keep(key, target.model.name)
 
     def _measured(

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from router.acting.target import Contest
-from router.config.actions import Actions
 from router.config.candidates import SESSION_HEADERS, ModelRef
 from router.wire.request import LlmRequest
 from router.wire.text import own_words
@@ -45,11 +44,6 @@ def _digest(told: Mapping[str, str], decision: str, headers: Mapping[str, str], 
     for part in (told.get("recipe", ""), decision, request.format, said):
         digest.update(part.encode("utf-8", "surrogatepass") + b"\0")
     return digest.digest()
-
-
-def drops(actions: Actions) -> bool:
-    """Whether nothing of the turn is kept."""
-    return actions.retention is not None and actions.retention.drop is True
 
 
 class Affinity:

@@ -108,6 +108,11 @@ class Actions:
     retention: Retention | None = None
     recording: Recording | None = None
 
+    @property
+    def drops(self) -> bool:
+        """Whether nothing of the turn is kept."""
+        return self.retention is not None and self.retention.drop is True
+
 
 NOTHING = Actions()
 NO_HEADERS = HeaderChanges()

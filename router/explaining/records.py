@@ -16,7 +16,6 @@ from typing import Any, Final
 
 import orjson
 
-from router.acting.affinity import drops
 from router.acting.target import Target
 from router.asking.report import WaitReport
 from router.config.actions import Recording
@@ -112,7 +111,7 @@ class Recorder:
         if decision is None:
             return self._settings.every
         found = decision.actions.recording or self._settings.every
-        return replace(found, request_body=False, response_body=False) if drops(decision.actions) else found
+        return replace(found, request_body=False, response_body=False) if decision.actions.drops else found
 
     def _sketch(self, plan: Plan, head: Head, body: bytes, notes: Notes, recording: Recording) -> Sketch:
         settings, request = self._settings, notes.request
