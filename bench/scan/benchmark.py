@@ -20,7 +20,7 @@ from bench.lib.guarded import configuration
 from bench.lib.load import LoadError
 from bench.lib.python import module
 from bench.lib.report import Result, Target, versions
-from bench.scan.reading import scan
+from bench.scan.reading import memory, scan
 from bench.scan.summary import ratios, sheets
 from router.config.sizes import WrittenSizes
 from tests.support.artifacts_exact import MOST_TOKENS, build_exact_artifact
@@ -103,7 +103,7 @@ def _wholes(product: Commanded, bare: Commanded, size: Size) -> Rows:
                 found[which] = bare.do(**text) if which == "model" else _judged(product, **text, percent=None)
             if found["product"]["refused"] or found["product"]["windows"] != found["model"]["windows"]:
                 raise LoadError(f"the product did not read what the bare loop read: {found}")
-            alone = scan(filler(**text), SIZES)
+            written = filler(**text)
             yield {
                 "part": "whole",
                 **text,
@@ -113,7 +113,8 @@ def _wholes(product: Commanded, bare: Commanded, size: Size) -> Rows:
                 "runtime_cpu_s": found["product"]["model_cpu_s"],
                 "model_s": found["model"]["seconds"],
                 "model_cpu_s": found["model"]["cpu_s"],
-                "planning_s": alone.planning_s,
+                "planning_s": scan(written, SIZES).planning_s,
+                "scan_bytes": memory(written, SIZES),
                 "peak_bytes": found["product"]["peak_bytes"],
             }
 

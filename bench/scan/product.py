@@ -69,7 +69,7 @@ def parsed(kind: str, size: int, seed: int) -> Mapping[str, Any]:
 
 
 async def judged(pipeline: Pipeline, calls: _Calls, kind: str, size: int, seed: int, percent: int | None) -> Any:
-    """One request: seconds, CPU seconds of the router and of the model's process, windows asked, whether it was refused.
+    """One request: seconds, CPU seconds of the router and of the model, windows asked, whether it was refused.
 
     `peak_bytes` is by how much this process grew at most while it had the request, and the body itself.
     """

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import secrets
 import time
+import tracemalloc
+from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from router.config.sizes import ScanWindow
@@ -31,17 +34,34 @@ class Scanned:
 
 def scan(text: str, sizes: ScanWindow) -> Scanned:
     """Read a text whole with a model that finds nothing and takes no time."""
-    rule = WatchedRule("attack", Predicate(gte=0.5), threshold=0.5)
-    given = Input("user", _LANE, text, (WatchedQuestion(_KEY, QuestionType.NOUL, (rule,)),))
     texts: list[str] = []
     began = time.process_time()
-    machine = ScanMachine(
-        [given], {_LANE: Lane(sizes, DeploymentPace())}, 1e9, lambda rule, found: True, secrets.randbelow
-    )
-    waiting: list[Ask] = machine.start(0.0)
+    first = _read(text, sizes, lambda ask: texts.append(ask.text))
+    return Scanned(tuple(dict.fromkeys(texts)), first - began, time.process_time() - began)
+
+
+def memory(text: str, sizes: ScanWindow) -> int:
+    """Bytes that reading a text whole takes at most beside the text itself, of those that Python hands out."""
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        tracemalloc.reset_peak()
+        _read(text, sizes, lambda ask: None)
+        return tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
+
+
+def _read(text: str, sizes: ScanWindow, sent: Callable[[Ask], None]) -> float:
+    """Tell every window that is sent. When the first ones were there, by this process's CPU clock."""
+    rule = WatchedRule("attack", Predicate(gte=0.5), threshold=0.5)
+    given = Input("user", _LANE, text, (WatchedQuestion(_KEY, QuestionType.NOUL, (rule,)),))
+    lanes = {_LANE: Lane(sizes, DeploymentPace())}
+    machine = ScanMachine([given], lanes, 1e9, lambda rule, found: True, secrets.randbelow)
+    waiting = deque(machine.start(0.0))
     first = time.process_time()
     while waiting:
-        ask = waiting.pop(0)
-        texts.append(ask.text)
-        waiting += machine.answered(ask.id, _HARMLESS, 0.0)
-    return Scanned(tuple(dict.fromkeys(texts)), first - began, time.process_time() - began)
+        ask = waiting.popleft()
+        sent(ask)
+        waiting.extend(machine.answered(ask.id, _HARMLESS, 0.0))
+    return first

@@ -15,7 +15,7 @@ from bench.lib.guarded import MOST_BODY, RULE, chat, configuration
 from bench.lib.process import StartError
 from bench.lib.python import module
 from bench.scan import benchmark
-from bench.scan.reading import scan
+from bench.scan.reading import memory, scan
 from bench.scan.summary import ratios, sheets
 from router.config.sizes import WrittenSizes
 from tests.support.artifacts_exact import MOST_TOKENS, build_exact_artifact
@@ -36,6 +36,7 @@ def rows() -> list[dict[str, Any]]:
             "model_s": 10.0,
             "model_cpu_s": 10.0,
             "planning_s": 0.1,
+            "scan_bytes": 40 * product,
             "peak_bytes": 2_000 + product,
         }
         for kind, product in (("prose", 10.0), ("code", 10.5), ("prose", 10.2), ("prose", 19.0))
@@ -44,12 +45,12 @@ def rows() -> list[dict[str, Any]]:
         {
             "part": "tail",
             "kind": "logs",
-            "size": 8_000,
+            "size": 2**23,
             "windows": 4,
             "refused_s": refused,
             "window_s": 0.4,
             "parse_s": 0.1,
-            "peak_bytes": 20_000,
+            "peak_bytes": 5 * 2**22,
         }
         for refused in (0.6, 0.5, 9.0)
     ]
@@ -62,6 +63,7 @@ def test_ratios_are_of_the_worst_kind_of_text() -> None:
         "tail_attack_8mb_vs_window": 1.2,
         "planning_share": pytest.approx(0.0098, abs=1e-4),
         "peak_memory_vs_input": 2.5,
+        "scan_memory_vs_input": 0.76,
         "full_1mb_vs_model_cpu": 1.2,
     }
     assert [target.ratio for target in benchmark.TARGETS] == list(ratios(rows()))[:4]
@@ -70,7 +72,7 @@ def test_ratios_are_of_the_worst_kind_of_text() -> None:
 def test_tables_say_what_the_ratios_are_made_of() -> None:
     whole, tail = sheets(rows())
     assert [row[0] for row in whole.rows] == ["prose, 0 KB", "code, 0 KB"]
-    assert tail.rows == [("logs, 7 KB", "600", "400", "100", "1.20", "2.5")]
+    assert tail.rows == [("logs, 8,192 KB", "600", "400", "100", "1.20", "2.5")]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -81,6 +83,7 @@ def test_a_scan_reads_all_of_its_text_and_tells_what_planning_takes(kind: str) -
     assert found.texts[0] == text[-len(found.texts[0]) :]
     assert sum(len(window) for window in found.texts) > len(text)
     assert 0 < found.first_s <= found.planning_s
+    assert 0 < memory(text, SIZES) < 2 * len(text)
 
 
 def test_what_a_process_is_told_and_tells() -> None:
