@@ -229,3 +229,19 @@ def test_an_agent_finishes_fifty_turns_beside_others(small: Stack) -> None:
     assert {status for _, status in sdks.statuses} <= {200, 429, 529}
     assert not [name for name in forwarded(small) if name.startswith("unread")]
     assert small.total(UNREAD) == 0
+
+
+def test_a_request_that_waits_while_the_router_stops_is_answered(
+    tmp_path_factory: pytest.TempPathFactory, model: ThreadedModel
+) -> None:
+    with guarded(tmp_path_factory.mktemp("stopping"), model.fake.endpoint, "fake", 5000) as stack:
+        model.call(model.fake.overload)
+        with ThreadPoolExecutor(1) as thread:
+            body = {"model": "auto", "messages": [{"role": "user", "content": harmless()}]}
+            asking = thread.submit(httpx.post, stack.base + "/v1/chat/completions", json=body, timeout=30)
+            eventually(lambda: stack.metric("pointsman_admission_requests ") == 1, "a request waits")
+            refused = 'vsr_model_runtime_requests_total{deployment="guard",outcome="overloaded"}'
+            eventually(lambda: stack.metric(refused) > 0, "its call has come back")
+            stack.process.terminate()
+            model.call(model.fake.heal)
+            assert asking.result(30).status_code == 200
