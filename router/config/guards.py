@@ -8,7 +8,8 @@ Sources: "Long inputs" (Guard rules read the whole input; Coverage and failures)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from router.questions import Predicate, Question, QuestionType
@@ -27,7 +28,7 @@ class Hazard:
     """The kinds of harm by which a `safety` rule matches: a second question, a set, about the same input.
 
     The rule matches where the input is unsafe and one of `labels` is as probable as `threshold`. `chosen`: the operator
-    named them; else they are all that the model is known to have. `calibrated` as of a guard rule.
+    named them; else they are all that the model is known to have. `calibrated` and `stopgap` as of a guard rule.
     """
 
     question: Question
@@ -35,6 +36,15 @@ class Hazard:
     chosen: bool
     threshold: float
     calibrated: bool
+    stopgap: bool = False
+
+    def calibrated_by(self, thresholds: Mapping[str, float]) -> Hazard:
+        """As `GuardRule.calibrated_by`."""
+        own = thresholds.get(self.question.preset or "")
+        if own is None or not self.stopgap:
+            return self
+        question = replace(self.question, threshold=None)
+        return replace(self, question=question, threshold=own, calibrated=True, stopgap=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +56,8 @@ class GuardRule:
     which only `systemone` rules have then, asks more of the probability. `labels` are those that count (None: any).
 
     `threshold` is where near misses are measured from; None where nothing says. `calibrated`: it is the model card's,
-    not the operator's and no stopgap, so that a model may correct it for the length of an input.
+    not the operator's and no stopgap, so that a model may correct it for the length of an input. `stopgap`: nobody has
+    given one so far.
 
     `on_unknown` None leaves an unknown rule to its decisions. `min_coverage` is the share of windows that `best_effort`
     needs. `normalise`: the normalised twin is read too. `timeout_ms` bounds each window's answer; None for the signals'
@@ -70,6 +81,21 @@ class GuardRule:
     timeout_ms: int | None = None
     hazard: Hazard | None = None
     whole: bool = False
+    stopgap: bool = False
+
+    def calibrated_by(self, thresholds: Mapping[str, float]) -> GuardRule:
+        """The rule with the thresholds that its model was calibrated to, by preset, in place of stopgaps.
+
+        For a model that tells them itself, after the configuration was read.
+        """
+        hazard = None if self.hazard is None else self.hazard.calibrated_by(thresholds)
+        own = thresholds.get(self.question.preset or "")
+        if own is None or not self.stopgap:
+            return replace(self, hazard=hazard)
+        found = replace(self, hazard=hazard, threshold=own, calibrated=True, stopgap=False)
+        if self.question.type is QuestionType.NOUL:
+            return replace(found, predicate=Predicate(gte=own))
+        return replace(found, question=replace(self.question, threshold=None))
 
     @property
     def labelled(self) -> bool:

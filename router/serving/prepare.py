@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from router.asking.asker import Asker
 from router.asking.fleet import Connections, Fleet
@@ -13,7 +13,7 @@ from router.asking.probe import probe
 from router.asking.report import CallObserver
 from router.asking.scanning.stage import composed_rules, guard_questions
 from router.config.deployments import Deployment, Dialect
-from router.config.plan import Plan, QuestionRule
+from router.config.plan import Plan, QuestionRule, Recipe
 from router.generation import Generation
 from router.questions import Capabilities, QuestionType
 from router.scan.normalise import normalise
@@ -105,7 +105,20 @@ async def describe_attached(plan: Plan, connections: Connections) -> Plan:
         elif deployment.dialect is Dialect.RUNTIME:
             fields = {"deployment": deployment.name}
             logger.warning("attached decision model does not describe itself", extra={"fields": fields})
-    return dataclasses.replace(plan, deployments=known)
+    recipes = {name: _calibrated(recipe, known) for name, recipe in plan.recipes.items()}
+    return dataclasses.replace(plan, deployments=known, recipes=recipes)
+
+
+def _calibrated(recipe: Recipe, deployments: Mapping[str, Deployment]) -> Recipe:
+    """The recipe with the thresholds that models list, where neither its rules nor a card at hand gave one."""
+    guards = []
+    for guard in recipe.guards:
+        can = deployments[guard.deployment].capabilities
+        guards.append(guard if can is None else guard.calibrated_by(can.preset_thresholds))
+        if guards[-1].threshold != guard.threshold:
+            fields = {"recipe": recipe.name, "rule": guard.name, "threshold": guards[-1].threshold}
+            logger.info("the model's own threshold is used", extra={"fields": fields})
+    return dataclasses.replace(recipe, guards=tuple(guards))
 
 
 def _incapable(plan: Plan) -> Iterator[str]:

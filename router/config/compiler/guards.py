@@ -29,10 +29,11 @@ _ON_UNKNOWN: Final[dict[str, GuardPolicy | None]] = {"jailbreak": "match", "pii"
 
 
 class _Level(NamedTuple):
-    """From which probability something counts; `calibrated` when the model's card says so."""
+    """From which probability something counts; `calibrated` when the model's card says so, `stopgap` if nobody does."""
 
     value: float
     calibrated: bool
+    stopgap: bool = False
 
 
 def compile_guard(context: Context, catalogue: Catalogue, family: str, rule: dialect.GuardRule) -> Asked | None:
@@ -61,6 +62,7 @@ def compile_guard(context: Context, catalogue: Catalogue, family: str, rule: dia
         min_coverage=rule.min_coverage,
         normalise=rule.normalise == "on",
         timeout_ms=guard_timeout_ms(rule.timeout_ms, deployment),
+        stopgap=level.stopgap,
     )
     labels: tuple[str, ...] | None = None
     if isinstance(rule, dialect.PiiRule):
@@ -89,12 +91,13 @@ def _level(
         return _Level(calibrated, True)
     if not context.is_cut(written.at("threshold")):
         what = "threshold" if written is rule else "hazard.threshold"
+        unless = "" if deployment.endpoint is None else " unless the model lists its own"
         message = (
             f"rule {context.shown(rule.name, rule.at('name'))} has no {what}, and deployment {deployment.name} none "
-            f"that was calibrated for {preset}: {DEFAULT_THRESHOLD} is used"
+            f"that was calibrated for {preset}: {DEFAULT_THRESHOLD} is used{unless}"
         )
         context.warn(written.at(), message, f"measure, and write {what}", key=written is not rule)
-    return _Level(DEFAULT_THRESHOLD, False)
+    return _Level(DEFAULT_THRESHOLD, False, stopgap=True)
 
 
 def _asked_at(question: Question, level: _Level) -> Question:
@@ -136,7 +139,7 @@ def _hazard(
         chosen = _checked(context, written, key, chosen, known)
     level = _level(context, written, rule, "hazard", question, deployment)
     labels = frozenset(chosen if chosen is not None else known or ())
-    return Hazard(_asked_at(question, level), labels, chosen is not None, level.value, level.calibrated)
+    return Hazard(_asked_at(question, level), labels, chosen is not None, *level)
 
 
 def _checked(

@@ -97,6 +97,7 @@ def test_without_a_calibrated_threshold_a_half_is_used_and_the_rule_is_named(
 def test_remote_models_have_no_calibrated_threshold() -> None:
     found = loaded("jailbreak: [{name: n}]", ON_JAILBREAK, more=remote())
     assert ["deployment far none that was calibrated" in warning.message for warning in found.warnings] == [True]
+    assert found.warnings[0].message.endswith(": 0.5 is used unless the model lists its own")
 
 
 def test_a_text_of_the_operators_has_no_calibrated_threshold() -> None:
@@ -313,9 +314,7 @@ def test_the_embedded_model_calibrates_all_three() -> None:
 
 
 def test_the_page_shows_a_whole_configuration() -> None:
-    (text,) = re.findall(
-        r"^```yaml\n(version: .*?)^```", (ROOT / "docs" / "guards.md").read_text(), re.M | re.S
-    )
+    (text,) = re.findall(r"^```yaml\n(version: .*?)^```", (ROOT / "docs" / "guards.md").read_text(), re.M | re.S)
     found = load(text, environ={}, describe=describe, serving=True, file="c")
     assert not [warning for warning in found.warnings if warning.path.startswith(("recipes", "global"))]
     assert len(found.plan.recipes["default"].guards) == 3

@@ -9,7 +9,7 @@ import pytest
 from router.asking.fleet import Connections, Fleet
 from router.config.deployments import Deployment
 from router.config.plan import Plan
-from router.questions import DECIDING, Capabilities
+from router.questions import DECIDING, Capabilities, Predicate
 from router.serving.errors import NotServable
 from router.serving.prepare import asked_deployments, connect, prepare, undescribed
 from tests.support.fake_systemone import FakeSystemOne, default_card
@@ -38,6 +38,31 @@ PRESET = PLAIN.replace(
 ).replace("name: is_code}]", "name: is_code, label: law}]")
 
 
+GUARDED = """\
+version: v0.5
+listeners: [{name: public, address: 127.0.0.1, port: 8801}]
+providers: {models: [{name: m, backend_refs: [{endpoint: "http://127.0.0.1:1/v1"}]}]}
+recipes:
+  - name: g
+    signals:
+      jailbreak: [{name: a, deployment: far}, {name: w, deployment: far, threshold: 0.7}]
+      safety: [{name: s, deployment: far, hazard: {labels: [hate]}}]
+      pii: [{name: p, deployment: far}]
+    decisions:
+      - name: d
+        rules:
+          operator: OR
+          conditions:
+            - {type: jailbreak, name: a}
+            - {type: jailbreak, name: w}
+            - {type: safety, name: s}
+            - {type: pii, name: p}
+        modelRefs: [{model: m}]
+      - {name: rest, rules: {}, modelRefs: [{model: m}]}
+entrypoints: [{model_names: [auto], recipe: g, default: true}]
+"""
+
+
 class TestWhatIsAsked:
     def test_only_what_a_published_recipe_asks(self) -> None:
         assert [one.name for one in asked_deployments(plan_of())] == ["builtin"]
@@ -57,6 +82,23 @@ class TestAttached:
             assert capabilities is not None
             assert capabilities.question_types == set(DECIDING)
             assert generation.plan.revision == plan.revision
+
+    async def test_its_own_thresholds_count_where_the_rule_writes_none(self, tmp_path: Path) -> None:
+        async with FakeSystemOne() as fake, Fleet(tmp_path) as fleet:
+            levels = {"jailbreak": ("noul", 0.9), "safety": ("noul", 0.8), "hazard": ("set", 0.3), "pii": ("span", 0.6)}
+            presets = {name: {"type": kind, "threshold": level} for name, (kind, level) in levels.items()}
+            fake.listing = {"data": [default_card("fake") | {"presets": presets}]}
+            guards = {
+                rule.name.partition(":")[2] or rule.name: rule
+                for rule in (await connect(attached(fake.endpoint, GUARDED), fleet, Ignored())).plan.recipes["g"].guards
+            }
+            found = {name: (rule.threshold, rule.calibrated) for name, rule in guards.items()}
+            assert found == {"a": (0.9, True), "w": (0.7, False), "s": (0.8, True), "p": (0.6, True)}
+            assert guards["a"].predicate == Predicate(gte=0.9)
+            assert guards["p"].question.threshold is None
+            hazard = guards["s"].hazard
+            assert hazard is not None
+            assert (hazard.threshold, hazard.calibrated, hazard.question.threshold) == (0.3, True, None)
 
     async def test_one_that_is_silent_is_asked_as_the_plan_says(self, tmp_path: Path) -> None:
         async with Fleet(tmp_path) as fleet:
