@@ -15,6 +15,8 @@ from .body import SHOWN, BadBody, Loc, Problem
 _FIELDS = frozenset({"type", "format", "data_base64", "part"})
 _FORMATS = (None, "png", "jpg", "jpeg")
 _MOST_REFERENCE = 1024
+_MOST = 64
+"""As many as a form has parts. Each is looked for in every text, so that their number must have a bound."""
 
 
 class UnreferencedAsset(Exception):
@@ -33,6 +35,8 @@ def check_assets(data: Any, parts: Collection[str] = ()) -> None:
         return
     if not isinstance(assets, dict) or not assets:
         raise BadBody([Problem(("body", "assets"), "must be a non-empty object of assets by reference", "object_type")])
+    if len(assets) > _MOST:
+        raise BadBody([Problem(("body", "assets"), f"at most {_MOST} assets", "too_long")])
     problems: list[Problem] = []
     named: set[str] = set()
     for reference, asset in assets.items():

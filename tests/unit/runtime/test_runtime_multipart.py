@@ -121,6 +121,7 @@ def test_what_nothing_refers_to_is_refused(data: Any, parts: list[str]) -> None:
         {"<image:1>": IMAGE | {"format": "gif"}},
         {"<image:1>": IMAGE | {"format": []}},
         {"<image:1>": IMAGE | {"url": "x"}},
+        {f"<image:{number}>": IMAGE for number in range(65)},
     ],
 )
 def test_malformed_assets_are_told(assets: Any) -> None:
