@@ -27,6 +27,9 @@ MATCHED_NAMES: Final = {
     "user_feedback": "user-feedback",
     "turn_relation": "turn-relation",
     "embedding": "embeddings",
+    "jailbreak": "jailbreak",
+    "safety": "safety",
+    "pii": "pii",
 }
 """What `x-vsr-matched-` goes on with, by family of rules."""
 TRACE_HEADERS: Final = ("traceparent", "tracestate")

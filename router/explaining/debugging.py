@@ -82,6 +82,8 @@ def _reading(matched: bool | None, value: float | None, reason: str | None) -> l
 def _matched(notes: Notes) -> dict[str, str]:
     found: dict[str, list[str]] = {}
     for key in notes.outcome.matched_rules if notes.outcome is not None else ():
+        if (reading := notes.readings.get(key)) is not None and reading.by_policy:
+            continue  # a guard that failed closed has found nothing
         if (name := MATCHED_NAMES.get(family_of(key))) is not None:
             found.setdefault(name, []).append(written_name(key))
     if notes.outcome is not None:

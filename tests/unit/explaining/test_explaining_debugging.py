@@ -9,7 +9,8 @@ import pytest
 
 from router.config.plan import Plan
 from router.config.services import DEBUG_HEADER
-from router.deciding.engine import decide, prepare
+from router.deciding.engine import Outcome, decide, prepare
+from router.deciding.projections import Projected
 from router.explaining.debugging import LONGEST_TRACE, Debugger, trace_of
 from router.explaining.notes import Notes
 from router.observe import Metrics
@@ -70,6 +71,23 @@ async def test_rules_that_matched_are_told_by_family() -> None:
     verdict = await answered("true", text=WORDS)
     assert isinstance(verdict, Forward)
     assert verdict.metadata["matched_keywords"] == "hi"
+
+
+def test_guards_are_told_where_they_found_something() -> None:
+    readings = {
+        "jailbreak:found": Reading(None, True, 0.9, {"": 0.9}),
+        "jailbreak:closed": Reading(None, True, reason=UnknownReason.TIMEOUT, by_policy=True),
+        "safety:harm": Reading(None, True, 0.9, {"": 0.9}),
+        "pii:mail": Reading(None, True, 0.9, {"": 0.9}),
+    }
+    outcome = Outcome(None, None, tuple(readings), (), (), Projected({}, {}))
+    head = Head("POST", "/v1/messages", {DEBUG_HEADER: "true"})
+    told = Debugger().seen(plan_of(OPEN), head, b"", Notes(readings=readings, outcome=outcome))
+    assert {name: names for name, names in told.items() if name != "trace"} == {
+        "matched_jailbreak": "found",
+        "matched_safety": "harm",
+        "matched_pii": "mail",
+    }
 
 
 @pytest.mark.parametrize(("wish", "text"), [(None, OPEN), ("1", OPEN), ("false", OPEN), ("true", PLAIN)])
