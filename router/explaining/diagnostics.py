@@ -76,6 +76,8 @@ def _signals(notes: Notes, cut: _Cut) -> Iterator[_Json]:
             "executed": reading.reason is not UnknownReason.NOT_ASKED,
             "matched": reading.matched is True,
         }
+        if reading.by_policy and reading.matched:
+            told["failedClosed"] = True  # a match without evidence must not be taken for a detection
         if (value := reading.values.get("")) is not None:
             told["value"] = value
         if reading.confidence is not None:

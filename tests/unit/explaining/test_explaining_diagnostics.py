@@ -50,3 +50,11 @@ def test_a_rule_that_was_not_asked() -> None:
     assert found["signals"] == [
         {"key": "keyword:a", "type": "keyword", "name": "a", "executed": False, "matched": False}
     ]
+
+
+def test_a_guard_that_failed_closed_has_detected_nothing() -> None:
+    notes = Notes(readings={"pii:a": Reading(QuestionType.SPAN, True, by_policy=True)})
+    found = diagnostics(TARGET, notes, Diagnostics())["vllm.semantic_router"]["decision_diagnostics"]
+    assert found["signals"] == [
+        {"key": "pii:a", "type": "pii", "name": "a", "executed": True, "matched": True, "failedClosed": True}
+    ]
