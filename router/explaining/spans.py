@@ -146,10 +146,12 @@ def _families(plan: Plan, notes: Notes, at: Callable[[float], int]) -> Iterator[
         readings = [notes.readings[rule.name] for rule in asked if rule.name in notes.readings]
         attributes: dict[str, Attribute] = {
             "signals": len(asked),
-            "signals.matched": sum(reading.matched is True for reading in readings),
+            "signals.matched": sum(reading.matched is True and not reading.by_policy for reading in readings),
             "signals.unknown": sum(reading.matched is None for reading in readings),
             "deployments": ",".join(dict.fromkeys(rule.deployment for rule in asked)),
         }
+        if closed := sum(reading.matched is True and reading.by_policy for reading in readings):
+            attributes["signals.failed_closed"] = closed
         longest = max((seconds.get(rule.deployment, 0.0) for rule in asked), default=0.0)
         end = min(notes.asked_at + longest, notes.answered_at)
         yield _span(f"signal.{family}", at(notes.asked_at), at(end), attributes)

@@ -16,7 +16,8 @@ from router.explaining.watching import Seen
 from router.observe import Metrics
 from router.observe.tracing import SpanRecord
 from router.pipeline import Pipeline
-from router.questions import Answer, NoulAnswer, Unknown, UnknownReason
+from router.questions import Answer, NoulAnswer, QuestionType, Unknown, UnknownReason
+from router.signals.reading import Reading
 from router.verdict import AnswerWatch, Forward
 from router.wire.http import Head
 from tests.support.plans import PLAIN, ScriptedAsker, generation_of, plan_of
@@ -107,6 +108,14 @@ def test_a_family_is_as_long_as_the_longest_of_its_calls() -> None:
     notes = Notes(recipe="ask", calls=calls, asked_at=10.0, answered_at=20.0)
     evaluation = request_span(plan_of(), notes, 0).children[0]
     assert [(child.start, child.end) for child in evaluation.children] == [(10 * SECOND, 13 * SECOND)]
+
+
+def test_a_guard_that_failed_closed_is_no_match() -> None:
+    readings = {"is_code": Reading(QuestionType.NOUL, True, by_policy=True)}
+    notes = Notes(recipe="ask", readings=readings, asked_at=1.0, answered_at=2.0)
+    (family,) = request_span(plan_of(), notes, 0).children[0].children
+    assert family.attributes["semantic_router.signals.matched"] == 0
+    assert family.attributes["semantic_router.signals.failed_closed"] == 1
 
 
 def test_notes_of_nothing() -> None:
