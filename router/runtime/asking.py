@@ -56,13 +56,15 @@ class Failure:
 class Answered:
     """An answer with what was applied: `threshold` for set and span, `text` that span offsets count in.
 
-    `complete` says that every token of the text was read.
+    `complete` says that every token of the text was read. `sources` says of each span which rule found it, or that the
+    model did, where a model has rules beside it.
     """
 
     answer: Answer
     complete: bool
     threshold: float | None = None
     text: str | None = None
+    sources: tuple[str, ...] | None = None
 
 
 class Adapter(Protocol):

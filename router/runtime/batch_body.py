@@ -47,7 +47,11 @@ class Batch:
     def content(self, model: str, outcomes: Sequence[Outcome]) -> dict[str, Any]:
         """`results` in the order of the states, with the tokens of each and of all."""
         results = [
-            {"id": name, **render_block(block.questions, outcome.results), "usage": usage(outcome.input_tokens)}
+            {
+                "id": name,
+                **render_block(block.questions, outcome.results, sources=self.body.return_meta),
+                "usage": usage(outcome.input_tokens),
+            }
             for (name, block), outcome in zip(self.body.states.items(), outcomes, strict=True)
         ]
         total = sum(outcome.input_tokens for outcome in outcomes)

@@ -79,6 +79,8 @@ class Preset:
 
     For `span`, `classes` says which of the raw labels each class of the head is (-1: outside) and `begins` which
     classes begin a new span; `whole_words` widens what was found to whole words. `slice` is None for `span`.
+
+    `rules` names recognisers that answer beside the model (`personal`): their labels are among `labels`.
     """
 
     name: str
@@ -95,6 +97,7 @@ class Preset:
     classes: tuple[int, ...] = ()
     begins: tuple[bool, ...] = ()
     whole_words: bool = False
+    rules: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

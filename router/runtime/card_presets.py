@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from router.questions import QuestionType
 
 from .card import Preset
+from .personal.finding import LABELS, RULES
 from .reading import Reader
 
 _OUTSIDE = "O"
@@ -39,6 +40,10 @@ def read_preset(
     scale = section.number("temperature", temperature.get(kind, 1.0))
     if scale <= 0:
         raise section.fail("temperature", "must be above 0")
+    rules = _rules(section, kind)
+    labels = () if kind is QuestionType.NOUL else tuple(dict.fromkeys(m for m in mapped if m is not None))
+    if rules is not None and kind is QuestionType.SPAN:
+        labels = tuple(dict.fromkeys((*labels, *LABELS)))
     preset = Preset(
         name=name,
         type=kind,
@@ -46,7 +51,7 @@ def read_preset(
         slice=slice_,
         raw=raw,
         mapped=mapped,
-        labels=() if kind is QuestionType.NOUL else tuple(dict.fromkeys(m for m in mapped if m is not None)),
+        labels=labels,
         temperature=scale,
         threshold=section.number("threshold") if "threshold" in section else thresholds.get(name),
         reads=section.one_of("reads", ("user", "answer"), "user"),
@@ -54,11 +59,21 @@ def read_preset(
         classes=span.classes if span is not None else (),
         begins=span.begins if span is not None else (),
         whole_words=section.flag("whole_words", False),
+        rules=rules,
     )
     for free in ("cannot_give", "quality"):
         section.raw(free, None)
     section.done()
     return preset
+
+
+def _rules(section: Reader, kind: QuestionType) -> str | None:
+    """The recognisers beside the model: where personal data is, or whether there is any, of one text."""
+    if "rules" not in section:
+        return None
+    if kind not in (QuestionType.SPAN, QuestionType.NOUL) or "u" in section:
+        raise section.fail("rules", "only a span or a noul about one text can have them")
+    return section.one_of("rules", (RULES,))
 
 
 def _classes(section: Reader) -> _Classes:

@@ -246,6 +246,8 @@ def _check(top: Reader, card: Card) -> None:
     for preset in card.presets.values():
         if preset.head not in outputs:
             raise top.fail(f"presets.{preset.name}.head", f"no graph has an output {preset.head!r}")
+        if preset.rules is not None and card.adapter not in ("two_tower", "classifier"):
+            raise top.fail(f"presets.{preset.name}.rules", f"has no effect with adapter {card.adapter}")
     _check_types(top, card)
     if card.reading.long == "window" and card.reading.window_tokens + 2 > card.limits.graph_tokens:
         raise top.fail("reading.window.tokens", "does not fit limits.graph_tokens")

@@ -74,7 +74,11 @@ def _spans(adapter: Adapter, where: str, state: str, expected: Sequence[Mapping[
     answered = _ask(adapter, state, {"q": {"type": "span", "preset": preset.name}})["q"]
     if not isinstance(answered, Answered) or not isinstance(answered.answer, SpanAnswer):
         raise ArtifactError(where, "golden question was not answered")
-    names = dict(zip(preset.raw, preset.mapped, strict=True))
+    # What rules find has no raw label.
+    names: dict[str, str | None] = {label: label for label in preset.labels}
+    for raw, mapped in zip(preset.raw, preset.mapped, strict=True):
+        if mapped is not None or raw not in names:
+            names[raw] = mapped
     kept = [span for span in expected if names.get(span["label"]) is not None]
     got = answered.answer.spans
     same = len(got) == len(kept) and all(

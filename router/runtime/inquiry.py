@@ -46,13 +46,13 @@ class SystemOne:
         content: dict[str, Any] = {"model": model, "answers": {}, "usage": usage(0)}
         if self.body.main is not None:
             outcome = next(left)
-            content |= render_block(self.body.main.questions, outcome.results)
+            content |= render_block(self.body.main.questions, outcome.results, sources=self.body.return_meta)
             content["usage"] = usage(outcome.input_tokens)
         if self.body.states:
             content["states"] = {
                 name: {
                     "model": model,
-                    **render_block(block.questions, outcome.results),
+                    **render_block(block.questions, outcome.results, sources=self.body.return_meta),
                     "usage": usage(outcome.input_tokens),
                 }
                 for (name, block), outcome in zip(self.body.states.items(), left, strict=True)

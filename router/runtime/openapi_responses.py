@@ -22,10 +22,13 @@ _ANSWERED: Schema = {
 RESPONSES: dict[str, Schema] = {
     "Usage": closed({"input_tokens": COUNT, "output_tokens": COUNT}, "input_tokens", "output_tokens"),
     "Span": closed(
-        {"label": TEXT, "start": COUNT, "end": COUNT, "text": TEXT, "probability": SHARE},
+        {
+            **{"label": TEXT, "start": COUNT, "end": COUNT, "text": TEXT, "probability": SHARE},
+            **{"source": {"enum": ["model", "rule"]}, "rule": TEXT},
+        },
         *("label", "start", "end", "text", "probability"),
     )
-    | {"description": "Offsets count Unicode code points; `end` is exclusive."},
+    | {"description": "Offsets count Unicode code points; `end` is exclusive. `source`: with `return_meta`."},
     "Answer": {
         "oneOf": [
             typed("noul", {"noul": SHARE, **_COVERAGE}, "noul"),

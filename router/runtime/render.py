@@ -10,6 +10,7 @@ from router.questions import ChoiceAnswer, NoulAnswer, ScoreAnswer, SetAnswer, S
 
 from .asking import Answered, Failure, FailureCode
 from .body import Posed
+from .personal.finding import MODEL
 
 Results = Mapping[str, Answered | Failure]
 
@@ -45,8 +46,11 @@ def render_answers(questions: Mapping[str, Posed], results: Results) -> dict[str
     return render_block(questions, results)["answers"]  # type: ignore[no-any-return]
 
 
-def render_block(questions: Mapping[str, Posed], results: Results) -> dict[str, Any]:
-    """`answers` of one state, with `sets`, `spans` and `thresholds` where there are any."""
+def render_block(questions: Mapping[str, Posed], results: Results, *, sources: bool = False) -> dict[str, Any]:
+    """`answers` of one state, with `sets`, `spans` and `thresholds` where there are any.
+
+    `sources` adds to each span what found it, where that is known.
+    """
     answers: dict[str, Any] = {}
     sets: dict[str, Any] = {}
     spans: dict[str, Any] = {}
@@ -67,6 +71,9 @@ def render_block(questions: Mapping[str, Posed], results: Results) -> dict[str, 
             answers |= {f"{name}.{key}": {"type": "noul", "noul": p} for key, p in answer.probabilities.items()}
         elif isinstance(answer, SpanAnswer):
             spans[name] = [_span(span, result.text or "") for span in answer.spans]
+            if sources and result.sources is not None:
+                told = zip(spans[name], map(_source, result.sources), strict=True)
+                spans[name] = [span | source for span, source in told]
             answers[name] = {"type": "noul", "noul": answer.word_probability, **coverage}
         else:
             answers[name] = {**_plain(answer, posed), **coverage}
@@ -96,6 +103,10 @@ def _plain(answer: Any, posed: Posed) -> dict[str, Any]:
             "probabilities": {str(index): p for index, p in enumerate(answer.probabilities)},
         }
     raise TypeError(type(answer).__name__)
+
+
+def _source(source: str) -> dict[str, str]:
+    return {"source": MODEL} if source == MODEL else {"source": "rule", "rule": source}
 
 
 def _span(span: Any, text: str) -> dict[str, Any]:

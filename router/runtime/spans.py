@@ -48,9 +48,11 @@ class _Found:
     place: int
 
 
-def word_probability(windows: Sequence[WindowScores]) -> float:
-    """The highest probability of any token for any label, 0 when there is none."""
-    return max((float(window.scores.max()) for window in windows if window.scores.size), default=0.0)
+def word_probability(windows: Sequence[WindowScores], labels: Sequence[str | None]) -> float:
+    """The highest probability of any token for any label that is not None, 0 when there is none."""
+    kept = [index for index, label in enumerate(labels) if label is not None]
+    scores = [window.scores[:, kept] for window in windows]
+    return min(1.0, max((float(score.max()) for score in scores if score.size), default=0.0))
 
 
 def decode(

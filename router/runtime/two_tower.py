@@ -22,6 +22,7 @@ from .card import Affine, Card, CustomQuestions, Preset
 from .engine import Engine
 from .heads import head_spans, preset_answer
 from .pairs import Pairs, pair_texts
+from .personal.reading import Personal, overruled, read_personal, together
 from .posing import NOT_FINITE, StateTexts, reads_once, refusal, text_for, unread
 from .rows import Floats, Raw, Row, RowPlan, finite
 from .scoring import Doubles, choice_answer, score_answer, sigmoid, similarity_answer, softmax
@@ -37,7 +38,10 @@ Encode = Callable[[str, int], Encoded]
 
 @dataclass(slots=True)
 class View:
-    """One text being read: its tokens, the windows they are cut into, and the rows from `row` on that hold them."""
+    """One text being read: its tokens, the windows they are cut into, and the rows from `row` on that hold them.
+
+    `personal` is what rules say of it, where a question wants that.
+    """
 
     text: str
     encoded: Encoded
@@ -45,6 +49,7 @@ class View:
     complete: bool
     outputs: set[str]
     row: int = 0
+    personal: Personal | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +88,8 @@ class TwoTower:
         self.texts = self._texts = TextCache()
         self._states = StateTexts(self.tokenizer, kept=shared_context and not artifact.card.reading.state_once)
         self._pairs = Pairs(artifact.card, engine)
+        spans = (preset for preset in self.card.presets.values() if preset.type is QuestionType.SPAN)
+        self._where = next((preset for preset in spans if preset.rules is not None), None)
 
     def run(self, rows: Sequence[Row]) -> list[Raw]:
         """Compute one batch."""
@@ -93,7 +100,7 @@ class TwoTower:
     def plan(self, state: State, asked: Sequence[Asked]) -> RowPlan:
         """Rows of every text that the questions read, and of every option text not seen before."""
         views: dict[tuple[str, bool], View] = {}
-        placed = any(one.question.type is QuestionType.SPAN for one in asked)
+        placed = any(one.question.type is QuestionType.SPAN or self._ruled(one.question) for one in asked)
         encode = partial(self._states.call().encode, placed=placed)
         items = [self._item(state, one, views, encode) for one in asked]
         rows: list[Row] = []
@@ -144,8 +151,14 @@ class TwoTower:
             return Item(asked, (), preset, (), failure)
         for view in read:
             view.outputs |= self._outputs(question.type, preset)
+            if preset is not None and preset.rules is not None and view.personal is None:
+                view.personal = read_personal(view.text, _read_to(view))
         compared = () if preset else question_texts(question, self.card.option_template)
         return Item(asked, read, preset, compared, None)
+
+    def _ruled(self, question: Question) -> bool:
+        preset = self.card.presets.get(question.preset or "")
+        return preset is not None and preset.rules is not None
 
     def _view(self, text: str, once: bool, encode: Encode) -> View:
         reading, limits = self.card.reading, self.card.limits
@@ -156,7 +169,8 @@ class TwoTower:
 
     def _outputs(self, kind: QuestionType, preset: Preset | None) -> set[str]:
         if preset is not None and preset.pair is None:
-            return {preset.head}
+            where = self._where if preset.rules is not None else None
+            return {preset.head} if where is None else {preset.head, where.head}
         assert self._custom is not None  # noqa: S101  the card is checked: free types have their rule
         return {self._span_states if kind is QuestionType.SPAN else self._custom.embedding}
 
@@ -185,12 +199,15 @@ class TwoTower:
         complete = all(view.complete for view in item.views)
         threshold = self._threshold(question, item.preset)
         if question.type is QuestionType.SPAN:
-            found = self._span(view, item, outputs, texts, threshold or 0.0)
-            return Answered(found, complete, threshold, view.text)
+            found, sources = self._span(view, item, outputs, texts, threshold or 0.0)
+            return Answered(found, complete, threshold, view.text, sources)
         if item.preset is not None and item.preset.pair is not None:
             return Answered(self._pair(item.preset, item.views, raw), complete)
         if item.preset is not None:
-            return Answered(preset_answer(item.preset, outputs, threshold or 0.0), complete, threshold)
+            told = preset_answer(item.preset, outputs, threshold or 0.0)
+            if isinstance(told, NoulAnswer) and view.personal is not None and item.preset.rules is not None:
+                told = self._present(view, view.personal, told, outputs)
+            return Answered(told, complete, threshold)
         return Answered(self._free(question, outputs, texts, threshold or 0.0), complete, threshold)
 
     def _pair(self, preset: Preset, views: Sequence[View], raw: Sequence[Raw]) -> NoulAnswer:
@@ -238,12 +255,29 @@ class TwoTower:
         assert rule is not None  # noqa: S101  refused in plan otherwise
         return sigmoid(rule.a * (near - rule.b) / self.card.temperature.get(kind, 1.0))
 
-    def _span(self, view: View, item: Item, outputs: Sequence[Raw], texts: Floats, threshold: float) -> SpanAnswer:
+    def _present(self, view: View, personal: Personal, told: NoulAnswer, outputs: Sequence[Raw]) -> NoulAnswer:
+        """Whether there is personal data: certain where a rule found some.
+
+        Where identifiers that are nobody's may be what the model saw, no more than it sees in any other word.
+        """
+        if personal.findings:
+            return NoulAnswer(1.0)
+        if self._where is None or not personal.identifiers:
+            return told
+        scores = head_spans(self._where, self.tokenizer.leading, view.cuts, outputs)
+        word = word_probability(overruled(personal, view.encoded.offsets, scores), self._where.mapped)
+        return NoulAnswer(min(told.probability, word))
+
+    def _span(
+        self, view: View, item: Item, outputs: Sequence[Raw], texts: Floats, threshold: float
+    ) -> tuple[SpanAnswer, tuple[str, ...] | None]:
+        """Spans, and what each is from where a preset has rules."""
         labels: list[str | None]
-        lead = self.tokenizer.leading
-        if item.preset is not None:
-            labels = list(item.preset.mapped)
-            scores = head_spans(item.preset, lead, view.cuts, outputs)
+        preset, lead = item.preset, self.tokenizer.leading
+        personal = view.personal if preset is not None and preset.rules is not None else None
+        if preset is not None:
+            labels = list(preset.mapped)
+            scores = head_spans(preset, lead, view.cuts, outputs)
         else:
             labels = [option.key for option in item.asked.question.options]
             scores = []
@@ -252,10 +286,20 @@ class TwoTower:
                 near = states @ texts.astype(np.float64).T
                 rule = self._custom.span if self._custom is not None else None
                 scores.append(WindowScores(start, self._affine(rule, near, QuestionType.SPAN), None))
-        kept = [index for index, label in enumerate(labels) if label is not None]
-        whole = item.preset is not None and item.preset.whole_words
-        known = [WindowScores(w.first, w.scores[:, kept], None) for w in scores]
-        return SpanAnswer(
-            decode(view.text, view.encoded.offsets, scores, labels, threshold, whole_words=whole),
-            min(1.0, word_probability(known)),
-        )
+        offsets = view.encoded.offsets
+        if personal is not None:
+            scores = overruled(personal, offsets, scores)
+        whole = preset is not None and preset.whole_words
+        spans = decode(view.text, offsets, scores, labels, threshold, whole_words=whole)
+        word = word_probability(scores, labels)
+        if personal is None:
+            return SpanAnswer(spans, word), None
+        spans, sources = together(personal, view.text, spans)
+        return SpanAnswer(spans, 1.0 if personal.findings else word), sources
+
+
+def _read_to(view: View) -> int:
+    """How many code points of its text the windows read."""
+    if view.complete:
+        return len(view.text)
+    return view.encoded.offsets[-1][1] if len(view.encoded.offsets) else 0

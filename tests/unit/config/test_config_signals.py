@@ -191,7 +191,7 @@ def test_a_label_that_the_bound_model_cannot_give_is_refused() -> None:
         ("{user_feedbacks: [{name: n}]}", "{type: user_feedback, name: n, label: angry}", "n has no label"),
         ("{turn_relation: [{name: n}]}", "{type: turn_relation, name: n, label: reply}", "n has no label"),
         ("{systemone: [{name: n, preset: domains}]}", "{type: systemone, name: n, label: physics}", "n has no label"),
-        ("{systemone: [{name: n, preset: pii}]}", "{type: systemone, name: n, label: IBAN_CODE}", "n has no label"),
+        ("{systemone: [{name: n, preset: pii}]}", "{type: systemone, name: n, label: ZIP_CODE}", "n has no label"),
         ("{systemone: [{name: n, preset: jailbreak}]}", "{type: systemone, name: n, label: x}", "n has no labels"),
         ("{systemone: [{name: n, preset: hazard}]}", "{type: systemone, name: n, label: fire}", "n has no label"),
     ],

@@ -41,15 +41,16 @@ def test_preset_labels_are_those_after_the_label_map() -> None:
     labels = describe("builtin").preset_labels
     assert set(labels["domains"]) == {"computer science", "math", "health", "law", "business", "other"}
     assert labels["complexity"] == ("easy", "medium", "hard")
-    assert "SECRET" not in labels["pii"]
-    assert "EMAIL_ADDRESS" in labels["pii"]
+    assert labels["pii"][:3] == ("PERSON", "STREET_ADDRESS", "DATE_TIME")
+    assert {"EMAIL_ADDRESS", "IBAN_CODE", "SECRET"} < set(labels["pii"])
+    assert {"URL_USER", "FINANCIAL", "ID"}.isdisjoint(labels["pii"])
     assert "jailbreak" not in labels
 
 
 def test_describe_needs_no_inference_engine() -> None:
     code = (
         "import sys; from router.runtime.artifact import describe; describe('builtin'); "
-        "sys.exit(any(name in sys.modules for name in ('onnxruntime', 'tokenizers', 'numpy')))"
+        "sys.exit(any(name in sys.modules for name in ('onnxruntime', 'tokenizers', 'numpy', 'phonenumbers')))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
@@ -59,6 +60,9 @@ def test_describe_needs_no_inference_engine() -> None:
     [
         (lambda c: c.pop("adapter"), "adapter", "missing"),
         (lambda c: c.update(adapter="three_tower"), "adapter", "must be one of two_tower"),
+        (lambda c: c["presets"]["pii"].update(rules="pii/2"), "presets.pii.rules", "must be one of pii/1"),
+        (lambda c: c["presets"]["domains"].update(rules="pii/1"), "presets.domains.rules", "only a span or a noul"),
+        (lambda c: c["presets"]["relevance"].update(rules="pii/1"), "presets.relevance.rules", "about one text"),
         (lambda c: c.update(adapter="marker_row"), "marker_row", "missing"),
         (lambda c: c.update(adapter="classifier"), "custom_questions", "has no effect with adapter classifier"),
         (lambda c: c.update(numerics="exact"), "numerics", "must be one of batch_independent"),
