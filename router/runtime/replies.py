@@ -20,6 +20,9 @@ from .http.message import Response
 RETRY_AFTER_S = "1"
 """Small whole seconds: System One clients give up when they would wait longer than half a minute in all."""
 
+MOST_SHOWN = 100
+"""Problems that a refusal lists: a body may hold hundreds of thousands, and the reply would be eight times its size."""
+
 _WHOLE: dict[FailureCode, tuple[int, str]] = {
     FailureCode.DEADLINE_EXCEEDED: (504, "the deadline passed before the request was read"),
     FailureCode.UNAVAILABLE: (503, "the model failed on this request"),
@@ -54,7 +57,7 @@ def unauthorised(*, missing: bool) -> Response:
 
 
 def invalid(error: BadBody) -> Response:
-    """A body that is not a valid request: every problem in `detail`."""
+    """A body that is not a valid request: its problems, the first hundred at most, in `detail`."""
     return _problems(400 if error.malformed else 422, error.problems)
 
 
@@ -78,7 +81,7 @@ def _problems(status: int, problems: list[Problem]) -> Response:
         "message": f"{param or 'body'}: {first.msg}",
         "param": param or None,
     }
-    detail = [{"loc": list(p.loc), "msg": p.msg, "type": p.type} for p in problems]
+    detail = [{"loc": list(p.loc), "msg": p.msg, "type": p.type} for p in problems[:MOST_SHOWN]]
     return reply(status, {"detail": detail, "error": error})
 
 

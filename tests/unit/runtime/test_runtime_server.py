@@ -101,6 +101,13 @@ async def test_invalid_bodies_have_both_error_forms(client: Client) -> None:
     assert got["error"]["code"] == "invalid_request"
 
 
+async def test_a_refusal_is_no_larger_than_what_it_refuses(client: Client) -> None:
+    fields = {f"k{number}": 1 for number in range(5000)}
+    status, got = await post(client, {"state": "x", "questions": {"n": {"type": "noul", "instructions": "x", **fields}}})
+    assert (status, len(got["detail"])) == (422, 100)
+    assert got["detail"][0]["loc"] == ["body", "questions", "n", "k0"]
+
+
 @pytest.mark.parametrize("data", [b"{", b'{"state": "x", "state": "y"}', b"\xff"])
 async def test_what_is_not_json_is_400(client: Client, data: bytes) -> None:
     status, got = await post(client, data)
