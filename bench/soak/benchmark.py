@@ -23,7 +23,7 @@ from bench.soak.mischief import Mischief
 from bench.soak.plot import draw
 
 SECONDS, WARM_S = 600, 60
-QUICK_SECONDS, QUICK_WARM_S = 40, 10
+QUICK_SECONDS, QUICK_WARM_S = 70, 40
 NAMES = ("runtime", "client")
 TARGETS = (Target("runtime_rss_growth", at_most=1.05), Target("client_rss_growth", at_most=1.05))
 
