@@ -18,6 +18,7 @@ from router.config.plan import Plan, QuestionRule, Recipe
 from router.deciding.engine import CompiledRecipe, decide, prepare
 from router.deciding.possible import Outlook
 from router.explaining.answers import recorded_answer, recorded_guard, recorded_reading
+from router.explaining.endings import Reason
 from router.explaining.facts import rule_ids, verdict_id
 from router.explaining.records import OTHER
 from router.signals.reading import Reading, read
@@ -25,6 +26,7 @@ from router.wire.errors import ErrorCode
 from router.wire.surface import Format
 
 EXAMPLES: Final = 5
+_OF_BACKENDS: Final = frozenset(Reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +124,7 @@ class Redecider:
             found.undecided.add(name)
             found.missing.update(missing)
             return
-        old = Route(record["decision"], record["selected_model"], record["terminal_reason"])
-        if old.error is not None:
-            old = Route(error=old.error)
+        old = _recorded(record)
         if old == route or (old.decision == route.decision and old.model in eligible):
             found.same += 1
             return
@@ -170,6 +170,14 @@ class Redecider:
             compiled = prepare(recipe)
             found = self._recipes[recipe.name] = (compiled, Outlook(compiled), rule_ids(self._plan, recipe))
         return found
+
+
+def _recorded(record: Mapping[str, Any]) -> Route:
+    """Where it went. How the backend answered then is another matter, though it is a record's reason, too."""
+    reason = record["terminal_reason"]
+    if reason is not None and reason not in _OF_BACKENDS:
+        return Route(error=reason)
+    return Route(record["decision"], record["selected_model"])
 
 
 def _not_offered(model: str | None, offered: bool | None) -> tuple[Route | None, list[str], Sequence[str]]:

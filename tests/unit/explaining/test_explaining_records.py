@@ -240,6 +240,22 @@ class TestRedeciding:
             await recording.send(chat(model), answer)
         return Redecider(plan_of(new)).difference(recording.records())
 
+    @pytest.mark.parametrize("status", [None, 200, 500])
+    async def test_how_a_backend_answered_is_not_where_a_request_went(self, tmp_path: Path, status: int | None) -> None:
+        recording = Recording(tmp_path, OPEN)
+        verdict = await recording.send(chat())
+        assert isinstance(verdict, Forward)
+        assert verdict.watch is not None
+        verdict.watch.sent()
+        if status is not None:
+            verdict.watch.headers(status, {})
+            verdict.watch.body(b"half", last=False)
+        verdict.watch.over(left=False)
+        (record,) = recording.records()
+        assert record["terminal_reason"] is not None
+        found = Redecider(plan_of()).difference([record])
+        assert (found.same, found.changed) == (1, {})
+
     async def test_the_same_configuration_changes_nothing(self, tmp_path: Path) -> None:
         found = await self.difference(tmp_path, PLAIN, YES, NO, LATE)
         assert (found.same, found.compared, found.changed) == (3, 3, {})
