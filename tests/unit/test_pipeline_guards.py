@@ -14,7 +14,7 @@ import pytest
 
 from router.asking.answer_cache import AnswerCache
 from router.asking.asker import Asker
-from router.asking.errors import CallError, Overloaded, Unavailable
+from router.asking.errors import CallError, CallTimeout, Overloaded, Rejected, Unavailable
 from router.asking.line import Line
 from router.asking.overload.desk import Desk
 from router.config.actions import Recording
@@ -267,6 +267,53 @@ def test_a_model_that_is_down_refuses_unless_the_rules_say_otherwise() -> None:
     assert isinstance(found, Forward)
     assert house.preview()["scan_coverage"]["jailbreak:attack"] == "none"
     assert "warnings" not in found.metadata
+
+
+FAILURES: dict[str, CallError | str] = {
+    "down": Unavailable("down"),
+    "late": CallTimeout("late"),
+    "refused": Rejected("refused"),
+    "busy": Overloaded("no room"),
+    "no answer": "nothing",
+    "no probability": "7",
+}
+
+
+@pytest.mark.parametrize("failure", FAILURES.values(), ids=FAILURES)
+@pytest.mark.parametrize("text", ["hello", LONG], ids=["one window", "many"])
+@pytest.mark.parametrize("family", ["jailbreak", "pii"])
+def test_whatever_fails_fails_closed(failure: CallError | str, text: str, family: str) -> None:
+    house = House()
+
+    async def decide(sent: bytes, timeout_s: float) -> bytes:
+        if isinstance(failure, CallError):
+            raise failure
+        return b"{}" if failure == "nothing" else orjson.dumps({"answers": {"g0": {"type": "noul", "noul": 7}}})
+
+    house.decide = decide  # type: ignore[method-assign]
+    (kept,) = (rule for rule in house.plan.recipes["guarded"].guards if rule.family == family)
+    rules = tuple(
+        replace(rule, on_unknown="no_match") if rule is not kept else rule
+        for rule in house.plan.recipes["guarded"].guards
+    )
+    recipe = replace(house.plan.recipes["guarded"], guards=rules)
+    house.plan = replace(house.plan, recipes={"guarded": recipe})
+    assert refused(house.decided(text))
+    assert (
+        value(house.metrics, f'pointsman_signal_failed_closed_total{{policy="on_unknown",signal="{kept.name}"}}') == 1
+    )
+    assert value(house.metrics, "llm_signal_match_total") == 0
+
+
+@pytest.mark.parametrize(
+    "text", ["hello", "xyzzy", "harmful", "4111", "plugh", "plugh xyzzy", "def f", "def 4111", " "]
+)
+def test_both_ways_of_asking_select_the_same(text: str) -> None:
+    came = [House(catalog=catalog) for catalog in ("", "ask: needed")]
+    for house in came:
+        house.decided(text)
+    first, second = (house.notes.outcome.selected for house in came if house.notes.outcome is not None)
+    assert first == second
 
 
 def test_a_request_without_text_passes() -> None:

@@ -236,3 +236,11 @@ async def test_a_plan_gets_shared_processes_that_answer_and_survive_a_reload(tmp
     assert shared is not None
     assert not alive(shared)
     assert list((tmp_path / "run").iterdir()) == []
+
+
+async def test_how_fast_a_model_reads_stays_known_over_reloads(tmp_path: Path) -> None:
+    far, same = deployment("far", endpoint="http://127.0.0.1:1"), deployment("far", endpoint="http://127.0.0.1:1")
+    async with Fleet(tmp_path / "run") as fleet:
+        pace = fleet.use([far]).lines["far"].pace
+        assert fleet.use([same, deployment("new", endpoint="http://127.0.0.1:2")]).lines["far"].pace is pace
+        assert fleet.use([deployment("far", endpoint="http://127.0.0.1:3")]).lines["far"].pace is not pace
