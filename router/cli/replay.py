@@ -73,5 +73,5 @@ def _shown(found: Difference) -> str:
         missing = [(str(count), name) for name, count in found.missing.most_common()]
         lines.append(table(("COUNT", "NOT RECORDED"), missing))
     if found.unreadable:
-        lines.append(f"\n{found.unreadable} are of requests that no recipe decides, or cannot be read\n")
+        lines.append(f"\n{found.unreadable} are of requests that no recipe decided, or cannot be read\n")
     return "".join(lines)

@@ -27,6 +27,8 @@ from router.wire.surface import Format
 
 EXAMPLES: Final = 5
 _OF_BACKENDS: Final = frozenset(Reason)
+_UNDECIDED: Final = frozenset({ErrorCode.OVERLOADED, ErrorCode.CONTEXT_LENGTH_EXCEEDED})
+"""Ends of requests that were not decided: there was no room, or they were too long for every model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,7 @@ class Redecider:
 
     def _compare(self, record: Mapping[str, Any], found: Difference) -> None:
         name = record["id"]
-        if record["format"] is None or record["original_model"] == OTHER:
+        if record["format"] is None or record["original_model"] == OTHER or record["terminal_reason"] in _UNDECIDED:
             found.unreadable += 1
             return
         route, missing, eligible = self._route(record)

@@ -256,6 +256,15 @@ class TestRedeciding:
         found = Redecider(plan_of()).difference([record])
         assert (found.same, found.changed) == (1, {})
 
+    @pytest.mark.parametrize("reason", ["overloaded", "context_length_exceeded"])
+    async def test_what_was_not_decided_did_not_go_elsewhere(self, tmp_path: Path, reason: str) -> None:
+        recording = Recording(tmp_path)
+        await recording.send(chat(), LATE)
+        (record,) = recording.records()
+        undecided = {**record, "terminal_reason": reason, "decision": None, "selected_model": None}
+        found = Redecider(plan_of()).difference([undecided])
+        assert (found.unreadable, found.compared, found.undecided.count) == (1, 0, 0)
+
     async def test_the_same_configuration_changes_nothing(self, tmp_path: Path) -> None:
         found = await self.difference(tmp_path, PLAIN, YES, NO, LATE)
         assert (found.same, found.compared, found.changed) == (3, 3, {})
