@@ -72,6 +72,25 @@ class Evidence:
         return self._found
 
 
+def uncut(answer: Found, text: str, start: int, end: int) -> Found:
+    """The answer about code points `start` to `end` of a text, without spans that hold a part of a number only.
+
+    Where a window cuts a number, its half can look like another one. The neighbour that shares the cut reads it whole.
+    """
+    if not isinstance(answer, SpanAnswer):
+        return answer
+    before, after = _cuts_number(text, start), _cuts_number(text, end)
+    if not (before or after):
+        return answer
+    length = end - start
+    whole = (s for s in answer.spans if not (before and s.start <= 0) and not (after and s.end >= length))
+    return SpanAnswer(tuple(whole), answer.word_probability)
+
+
+def _cuts_number(text: str, place: int) -> bool:
+    return 0 < place < len(text) and text[place - 1].isdigit() and text[place].isdigit()
+
+
 def valid(kind: QuestionType, answer: Answer) -> Found | None:
     """The answer, if it is one to a question of this type, with probabilities that are some."""
     if isinstance(answer, NoulAnswer) and kind is QuestionType.NOUL:

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from router.config.sizes import ScanWindow
 from router.questions import UnknownReason
 from router.scan.asked import AskedQuestion, joined
-from router.scan.evidence import Found
+from router.scan.evidence import Found, uncut
 from router.scan.pace import ScanPace
 from router.scan.rules import Outcome, WatchedQuestion, WatchedRule
 from router.scan.runs import Runs, merged
@@ -125,12 +125,15 @@ class InputScan:
         unit, back = part.unit, part.origins(length, self.twins)
         decided: list[tuple[AskedQuestion, WatchedRule]] = []
         near: dict[int, float] = {}
-        for number, found in answers.items():
+        for number, told in answers.items():
             question = self.questions[number]
-            if isinstance(found, UnknownReason):
-                question.fail(found, again=not unit.planned)
+            if isinstance(told, UnknownReason):
+                question.fail(told, again=not unit.planned)
                 unit.unanswered.add(number)
                 continue
+            found = told
+            if part.twin is None:
+                found = uncut(told, self.text.text, unit.window.start.point, unit.window.end.point)
             unit.answered.add(number)
             rules = question.add(found, back)
             if rules:
