@@ -125,7 +125,7 @@ def _sin(number: str) -> bool:
     return number[0] not in "08" and len(set(number)) > 2 and luhn(number)
 
 
-def _license(number: str) -> bool:
+def _document(number: str) -> bool:
     return sum(char.isdigit() for char in number) >= 5
 
 
@@ -210,8 +210,18 @@ _KINDS: Final = (
     _Kind(
         "us_driver_license",
         expression(r"[A-Za-z]?[0-9][0-9-]{5,16}[0-9]"),
-        _license,
+        _document,
         cue(r"driver.{0,2} licen[cs]e|driving licen[cs]e|\bdl(?: ?(?:no|number|#))"),
         label=LICENSE,
+    ),
+    _Kind(
+        "document_number",
+        expression(r"[A-Za-z]{0,3}[0-9]{5,12}[A-Za-z]?"),
+        _document,
+        cue(
+            r"passport|reisepass|pasaporte|passeport|paszport|护照|パスポート|\bmrn\b|medical record|personalausweis"
+            r"|(?:patient|national|identity card|id card|health insurance|medicare|voter|residence permit)"
+            r".?s?[ _-]?(?:number|num|no|nr|id|#)"
+        ),
     ),
 )

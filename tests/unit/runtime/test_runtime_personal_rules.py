@@ -66,6 +66,8 @@ VALID = [
     ("PESEL 44051401359", "pl_pesel", "44051401359"),
     ("personnummer 811218-9876", "se_personnummer", "811218-9876"),
     ("SIN 130 692 544", "ca_sin", "130 692 544"),
+    ("My passport number is X1234567.", "document_number", "X1234567"),
+    ("patient id: 8831207", "document_number", "8831207"),
     ("driver's license: D1234567", "us_driver_license", "D1234567"),
     ("key sk-proj-Ab3dEf01q3456z89AbCdEf0123456789", "vendor_key", "sk-proj-Ab3dEf01q3456z89AbCdEf0123456789"),
     ("AKIAJ2X4QWERTY7654ZZ", "vendor_key", "AKIAJ2X4QWERTY7654ZZ"),
@@ -194,7 +196,7 @@ NOTHING = [
         "#3fa2c1",
         "token: 123456",
     ),
-    *("https://bob@firma.de/x", "ssh://git@firma.de:22/x"),
+    *("The patients waited 1234567 seconds", "X1234567", "https://bob@firma.de/x", "ssh://git@firma.de:22/x"),
 ]
 
 
