@@ -19,7 +19,7 @@ from bench.lib.report import Result, Target, versions
 from bench.needle.grid import Grid, embedded, exact, tried
 from bench.needle.product import Guarded
 from bench.needle.summary import counts, ratios, sheets
-from router.config.sizes import WrittenSizes
+from router.config.sizes import ScanWindow, WrittenSizes
 from router.runtime.artifact import open_artifact
 from tests.support.artifacts_exact import build_exact_artifact
 
@@ -28,6 +28,7 @@ TARGETS = (
     Target("exact_recall_disguised", at_least=1),
     Target("exact_false_alarms", at_most=0),
     Target("exact_read_in_part", at_most=0),
+    Target("exact_missed_in_silence", at_most=0),
 )
 
 
@@ -37,7 +38,7 @@ def run(*, quick: bool, console: Console) -> Result:
     rows: list[Mapping[str, Any]] = []
     with tempfile.TemporaryDirectory(prefix="bench-needle-") as folder:
         built = str(build_exact_artifact(Path(folder) / "exact"))
-        grids = {"builtin": embedded(_window("builtin"), quick=quick), built: exact(_window(built), quick=quick)}
+        grids = {"builtin": embedded(_scan("builtin"), quick=quick), built: exact(_scan(built), quick=quick)}
         for artifact, grid in grids.items():
             rows += _tried(artifact, grid, Path(folder), console)
     return Result(
@@ -65,6 +66,6 @@ def _tried(artifact: str, grid: Grid, folder: Path, console: Console) -> list[Ma
     return rows
 
 
-def _window(artifact: str) -> int:
-    """The size of its first window as configured by default, in bytes."""
-    return WrittenSizes().scan(open_artifact(artifact).card.limits.validated_input_tokens).size
+def _scan(artifact: str) -> ScanWindow:
+    """Its windows as configured by default."""
+    return WrittenSizes().scan(open_artifact(artifact).card.limits.validated_input_tokens)

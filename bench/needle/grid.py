@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import cycle
 from typing import Any, Final
 
 from bench.lib.fillers import DISGUISES, KINDS, filler, first_bytes, placed
 from bench.needle.product import Guarded
+from router.config.sizes import ScanWindow
+from router.scan.windows import MOST_WINDOWS
 from tests.support.artifacts_exact import ATTACKS
 
 KB: Final = 1024
@@ -30,12 +33,14 @@ Row = Mapping[str, Any]
 class Grid:
     """What one model is tried with.
 
-    `window` is the first window that a guard would read that reads no more, in bytes. `disguised` is the size of the
-    texts in which disguises are tried. `plain` counts the texts of each size and kind without an attack.
+    `window` is the first window that a guard would read that reads no more, in bytes; `most` is what the most windows
+    that are read of one input hold. `disguised` is the size of the texts in which disguises are tried. `plain` counts
+    the texts of each size and kind without an attack.
     """
 
     model: str
     window: int
+    most: int
     sizes: Sequence[int]
     places: Sequence[int]
     kinds: Sequence[str]
@@ -51,20 +56,24 @@ class Grid:
         return grid + len(DISGUISES) * len(self.kinds)
 
 
-def embedded(window: int, *, quick: bool) -> Grid:
+def embedded(scan: ScanWindow, *, quick: bool) -> Grid:
     """For the embedded model: texts as users paste them."""
+    part = partial(Grid, "embedded", scan.size, _most(scan))
     if quick:
-        return Grid("embedded", window, (KB, 16 * KB), (0, 50, 100), ("prose",), WRITTEN, plain=2, disguised=2 * KB)
-    sizes = (KB, 4 * KB, 16 * KB, 64 * KB)
-    return Grid("embedded", window, sizes, PLACES, KINDS, WRITTEN, plain=3, disguised=4 * KB)
+        return part((KB, 16 * KB), (0, 50, 100), ("prose",), WRITTEN, plain=2, disguised=2 * KB)
+    return part((KB, 4 * KB, 16 * KB, 64 * KB), PLACES, KINDS, WRITTEN, plain=3, disguised=4 * KB)
 
 
-def exact(window: int, *, quick: bool) -> Grid:
+def exact(scan: ScanWindow, *, quick: bool) -> Grid:
     """For the model that is never wrong: texts of megabytes, which it may take minutes for."""
+    part = partial(Grid, "exact", scan.size, _most(scan))
     if quick:
-        return Grid("exact", window, (MB,), (0, 50, 100), ("prose", "logs"), ATTACKS, 1, MB // 4, deadline_ms=60_000)
-    sizes = (MB, 2 * MB, 4 * MB, 8 * MB)
-    return Grid("exact", window, sizes, PLACES, KINDS, ATTACKS, plain=1, disguised=MB, deadline_ms=300_000)
+        return part((MB,), (0, 50, 100), ("prose", "logs"), ATTACKS, plain=1, disguised=MB // 4, deadline_ms=60_000)
+    return part((MB, 2 * MB, 4 * MB, 8 * MB), PLACES, KINDS, ATTACKS, plain=1, disguised=MB, deadline_ms=300_000)
+
+
+def _most(scan: ScanWindow) -> int:
+    return MOST_WINDOWS * (scan.max_size - scan.overlap) + scan.overlap
 
 
 def tried(grid: Grid, product: Guarded) -> Iterator[Row]:
@@ -91,6 +100,7 @@ def _row(grid: Grid, product: Guarded, text: str, **about: Any) -> Row:
     return {
         "model": grid.model,
         **about,
+        "beyond": about["size"] > grid.most,
         "found": whole.found,
         "partial": whole.partial,
         "seconds": round(whole.seconds, 4),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -11,6 +12,7 @@ from bench.lib.fillers import DISGUISES, KINDS, filler, first_bytes, placed
 from bench.needle.grid import KB, MB, PLACES, Grid, embedded, exact, tried
 from bench.needle.product import Guarded, Seen
 from bench.needle.summary import counts, ratios, sheets
+from router.config.sizes import WrittenSizes
 from router.scan.normalise import normalise
 from tests.support.artifacts_exact import ATTACKS, HARM, PERSONAL
 
@@ -64,7 +66,8 @@ def search(grid: Grid) -> tuple[list[Mapping[str, Any]], Searching]:
     return list(tried(grid, cast(Guarded, product))), product
 
 
-SMALL = Grid("exact", 2 * KB, (KB, 8 * KB), (0, 50, 100), ("prose",), (ATTACK,), plain=2, disguised=2 * KB)
+SIZES = WrittenSizes().scan
+SMALL = Grid("exact", 2 * KB, MB, (KB, 8 * KB), (0, 50, 100), ("prose",), (ATTACK,), plain=2, disguised=2 * KB)
 
 
 def test_every_text_of_a_grid_is_read_whole_and_from_its_first_window_alone() -> None:
@@ -89,6 +92,16 @@ def test_ratios_are_shares_of_what_was_tried() -> None:
     assert counts(rows) == {"exact_attacks": 6, "exact_harmless": 4, "exact_disguised": len(DISGUISES)}
 
 
+def test_what_is_too_long_to_be_read_whole_counts_by_itself_and_must_be_told() -> None:
+    rows, _ = search(replace(SMALL, most=2 * KB))
+    missed = [{**row, "found": row["place"] == 100, "partial": row["place"] == 0} for row in rows if row["beyond"]]
+    found = ratios([*(row for row in rows if not row["beyond"]), *missed])
+    assert (found["exact_recall"], found["exact_read_in_part"]) == (1, 0)
+    assert found["exact_recall_beyond"] == pytest.approx(1 / 3, abs=1e-3)
+    assert found["exact_missed_in_silence"] == pytest.approx(1 / 6, abs=1e-3)
+    assert "more than all windows hold" in sheets(rows)[0].rows[2][0]
+
+
 def test_one_table_has_places_and_sizes_and_the_first_window_beside() -> None:
     rows, _ = search(SMALL)
     grid, disguises = sheets(rows)
@@ -101,7 +114,9 @@ def test_one_table_has_places_and_sizes_and_the_first_window_beside() -> None:
 
 @pytest.mark.parametrize("quick", [False, True])
 def test_what_is_tried(*, quick: bool) -> None:
-    small, large = embedded(7_168, quick=quick), exact(31_744, quick=quick)
+    small, large = embedded(SIZES(8_192), quick=quick), exact(SIZES(32_768), quick=quick)
+    assert (small.window, large.window) == (7_168, 31_744)
+    assert 4 * MB < large.most < 8 * MB
     assert (max(small.sizes), max(large.sizes)) == ((16 * KB, MB) if quick else (64 * KB, 8 * MB))
     assert {0, 100} <= set(small.places)
     assert small.deadline_ms == 0 < large.deadline_ms
