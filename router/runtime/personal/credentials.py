@@ -13,10 +13,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-import re2
-
 from .finding import SECRET, Finding, Seen
-from .shadow import WORD, expression
+from .shadow import WORD, Words, expression
 
 _VENDOR: Final = expression(
     r"sk-[A-Za-z0-9_-]{20,}|(?:sk|rk)_(?:live|test)_[A-Za-z0-9]{16,}|whsec_[A-Za-z0-9+/=]{24,}"
@@ -46,18 +44,18 @@ _ASSIGNED: Final = expression(
     ignore_case=True,
 )
 _BEARER: Final = expression(r"(?:bearer|basic|token)[ \t]{1,2}([A-Za-z0-9+/=_.~-]{20,})", ignore_case=True)
-_PLACEHOLDER: Final = re2.compile(
+_PLACEHOLDER: Final = Words(
     r"(?i)your|example|placeholder|change.?me|xxx|\*\*\*|\.\.\.|dummy|redacted|insert|replace|<|>|\$\{|\$[A-Z]|%\(|\{\{"
     r"|encoded|environ|getenv|process\.env|_here|abcdef0?1?2?3?4?5?$|^(?:test|none|null|true|false|string|password\d{0,3}|secret)$"
 )
-_PATH: Final = re2.compile(r"[A-Za-z_]\w*(?:\[.*|(?:(?:\.|::|->)[A-Za-z_]\w*)+.*)|.*&[a-z]+")
+_PATH: Final = Words(r"[A-Za-z_]\w*(?:\[.*|(?:(?:\.|::|->)[A-Za-z_]\w*)+.*)|.*&[a-z]+")
 """A value that is looked up elsewhere: `settings.key2`."""
-_PAIR: Final = re2.compile(
+_PAIR: Final = Words(
     r"(?i)\W*(?:user(?:name)?|usr|login|name|me)\W*:\W*(?:pass(?:word|wd)?|pw|pwd|secret)\W*|.{1,3}:.{1,3}"
 )
 """User and password that stand for others."""
-_KEY: Final = re2.compile(r"(?:\\n|\\r|\s|[A-Za-z0-9+/=:,.-]){40}")
-_PUBLIC: Final = re2.compile(r"(?i)public\w{0,8}$")
+_KEY: Final = Words(r"^(?:\\n|\\r|\s|[A-Za-z0-9+/=:,.-]){40}")
+_PUBLIC: Final = Words(r"(?i)public\w{0,8}$")
 _LEAST_BITS: Final = 2.5
 """Bits a character of a key; English words and repeated fillers have less, or no digits."""
 
@@ -88,7 +86,7 @@ def _blocks(seen: Seen) -> Iterator[Finding]:
     ends = [match.end() for match in _BLOCK_END.finditer(seen.data)]
     last = 0
     for match in _BLOCK.finditer(seen.data):
-        if match.start() >= last and _KEY.match(seen.text[match.end() : match.end() + 96]):
+        if match.start() >= last and _KEY.search(seen.text[match.end() : match.end() + 96]):
             place = bisect_right(ends, match.end())
             last = ends[place] if place < len(ends) else len(seen.data)
             yield Finding(match.start(), last, SECRET, "private_key")

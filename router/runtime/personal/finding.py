@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
-import re2
-
-from .shadow import expression, shadow
+from .shadow import Words, expression, shadow
 
 RULES: Final = "pii/1"
 """The name by which a card asks for these recognisers. What they find changes with the name only."""
@@ -59,13 +57,13 @@ class Seen:
     @cached_property
     def has_digits(self) -> bool:
         """Whether there is a digit at all: most recognisers need one."""
-        return bool(_DIGIT.search(self.data))
+        return _DIGIT.search(self.data) is not None
 
 
 Recogniser = Callable[[Seen], Iterator[Finding]]
 
 _DIGIT: Final = expression("[0-9]")
-_IDENTIFIES: Final = re2.compile(
+_IDENTIFIES: Final = Words(
     r"(?i)(?:\b(?:id|ids|uuid|guid|order|ticket|invoice|tracking|product|item|sku|request|session|trace|span|build|commit"
     r"|revision|rev|version|serial|part|batch|case|issue|job|task|run|hash|checksum|timestamp|time|seed|isbn|ean|upc"
     r"|bestellung|commande|pedido)|_(?:id|no|number|num|at|ts|time|key|hash|ref|count|size|bytes|ms|ns|us))"
@@ -75,9 +73,22 @@ _IDENTIFIES: Final = re2.compile(
 
 def identifies(seen: Seen, start: int) -> bool:
     """Whether the word right before names an identifier, so that the number after it is one."""
-    return bool(_IDENTIFIES.search(seen.before(start)))
+    return _IDENTIFIES.search(seen.before(start))
 
 
-def cue(words: str) -> Any:
-    """An expression that finds one of the words in what stands before a number, at most a few words away."""
-    return re2.compile(rf"(?i)(?:{words})[^\n]{{0,24}}$")
+class Cue:
+    """Words beside which a number is what they say."""
+
+    __slots__ = ("_before", "_words")
+
+    def __init__(self, words: str) -> None:
+        self._words = Words(rf"(?i)(?:{words})")
+        self._before = Words(rf"(?i)(?:{words})[^\n]{{0,24}}$")
+
+    def anywhere(self, seen: Seen) -> bool:
+        """Whether one is in the text at all: where none is, no number need be looked at."""
+        return self._words.search(seen.text)
+
+    def before(self, seen: Seen, place: int) -> bool:
+        """Whether one stands before a place, at most a few words away."""
+        return self._before.search(seen.before(place))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from .checks import fiscal_code, is_date, luhn, mod11_10, verhoeff, weighted
-from .finding import LICENSE, NATIONAL, Finding, Seen, cue, identifies
+from .finding import LICENSE, NATIONAL, Cue, Finding, Seen, identifies
 from .shadow import alone, chained, expression, spaced
 
 _NEVER_ISSUED: Final = frozenset({"078051120", "219099999", "457555462", "123456789", "111223333", "123121234"})
@@ -30,7 +30,7 @@ class _Kind:
     rule: str
     form: Any
     valid: Callable[[str], bool]
-    cue: Any = None
+    cue: Cue | None = None
     grouped: Any = None
     label: str = NATIONAL
 
@@ -40,6 +40,8 @@ def numbers(seen: Seen) -> Iterator[Finding]:
     if not seen.has_digits:
         return
     for kind in _KINDS:
+        if kind.cue is not None and kind.grouped is None and not kind.cue.anywhere(seen):
+            continue
         for match in kind.form.finditer(seen.data):
             start, end = match.span()
             if not alone(seen.data, start, end) or chained(seen.data, start, end):
@@ -50,7 +52,7 @@ def numbers(seen: Seen) -> Iterator[Finding]:
 
 
 def _meant(kind: _Kind, seen: Seen, start: int, end: int) -> bool:
-    if kind.cue is None or kind.cue.search(seen.before(start)):
+    if kind.cue is None or kind.cue.before(seen, start):
         return True
     if kind.grouped is None or not kind.grouped.fullmatch(seen.data[start:end]):
         return False
@@ -134,34 +136,34 @@ _KINDS: Final = (
         "us_ssn",
         expression(r"[0-9]{3}-[0-9]{2}-[0-9]{4}|[0-9]{3} [0-9]{2} [0-9]{4}|[0-9]{9}"),
         _ssn,
-        cue(r"\bssn\b|social.?sec|\bitin\b|taxpayer"),
+        Cue(r"\bssn\b|social.?sec|\bitin\b|taxpayer"),
         expression(r"[0-9]{3}-[0-9]{2}-[0-9]{4}"),
     ),
     _Kind(
         "uk_nino",
         expression(r"[A-Za-z]{2} ?[0-9]{2} ?[0-9]{2} ?[0-9]{2} ?[A-Da-d]"),
         _nino,
-        cue(r"\bnino\b|\bni\b|national insurance"),
+        Cue(r"\bnino\b|\bni\b|national insurance"),
         expression(r"[A-Z]{2} ?[0-9]{2} ?[0-9]{2} ?[0-9]{2} ?[A-D]"),
     ),
     _Kind(
         "de_steuer_id",
         expression(r"[0-9]{2} ?[0-9]{3} ?[0-9]{3} ?[0-9]{3}"),
         _steuer_id,
-        cue(r"steuer|\bid-?nr|\btin\b|\btax"),
+        Cue(r"steuer|\bid-?nr|\btin\b|\btax"),
     ),
     _Kind(
         "fr_nir",
         expression(r"[12] ?[0-9]{2} ?[0-9]{2} ?(?:[0-9]{2}|2[ABab]) ?[0-9]{3} ?[0-9]{3} ?[0-9]{2}"),
         _nir,
-        cue(r"s.cu(?:rit.)? ?(?:sociale)?|\bnir\b|\binsee\b|num.ro|\bss\b"),
+        Cue(r"s.cu(?:rit.)? ?(?:sociale)?|\bnir\b|\binsee\b|num.ro|\bss\b"),
         expression(r"[12] [0-9]{2} [0-9]{2} (?:[0-9]{2}|2[ABab]) [0-9]{3} [0-9]{3} [0-9]{2}"),
     ),
     _Kind(
         "es_dni",
         expression(r"[0-9]{8}[ -]?[A-HJ-NP-TV-Za-hj-np-tv-z]|[XYZxyz][ -]?[0-9]{7}[ -]?[A-HJ-NP-TV-Za-hj-np-tv-z]"),
         _dni,
-        cue(r"\bdni\b|\bnif\b|\bnie\b|identidad|identity"),
+        Cue(r"\bdni\b|\bnif\b|\bnie\b|identidad|identity"),
         expression(r"[0-9]{8}-?[G-HJ-NP-TV-Z]|[XYZ]-?[0-9]{7}-?[A-HJ-NP-TV-Z]"),
     ),
     _Kind(
@@ -176,49 +178,49 @@ _KINDS: Final = (
         "nl_bsn",
         expression(r"[0-9]{9}|[0-9]{4}\.[0-9]{2}\.[0-9]{3}"),
         _bsn,
-        cue(r"\bbsn\b|burgerservice|sofi-?n"),
+        Cue(r"\bbsn\b|burgerservice|sofi-?n"),
     ),
     _Kind("cn_resident_id", expression(r"[1-9][0-9]{16}[0-9Xx]"), _resident),
     _Kind(
         "in_aadhaar",
         expression(r"[2-9][0-9]{3}[ -]?[0-9]{4}[ -]?[0-9]{4}"),
         _aadhaar,
-        cue(r"aadha?ar|\buid(?:ai)?\b|आधार"),
+        Cue(r"aadha?ar|\buid(?:ai)?\b|आधार"),
         expression(r"[2-9][0-9]{3} [0-9]{4} [0-9]{4}"),
     ),
     _Kind(
         "br_cpf",
         expression(r"[0-9]{3}\.[0-9]{3}\.[0-9]{3}-[0-9]{2}|[0-9]{11}"),
         _cpf,
-        cue(r"\bcpf\b"),
+        Cue(r"\bcpf\b"),
         expression(r"[0-9]{3}\.[0-9]{3}\.[0-9]{3}-[0-9]{2}"),
     ),
-    _Kind("pl_pesel", expression(r"[0-9]{11}"), _pesel, cue(r"pesel")),
+    _Kind("pl_pesel", expression(r"[0-9]{11}"), _pesel, Cue(r"pesel")),
     _Kind(
         "se_personnummer",
         expression(r"(?:19|20)?[0-9]{6}[-+][0-9]{4}|(?:19|20)?[0-9]{10}"),
         _personnummer,
-        cue(r"person(?:nummer|al id)|samordnings"),
+        Cue(r"person(?:nummer|al id)|samordnings"),
         expression(r"(?:19|20)?[0-9]{6}[-+][0-9]{4}"),
     ),
     _Kind(
         "ca_sin",
         expression(r"[0-9]{3}[ -]?[0-9]{3}[ -]?[0-9]{3}"),
         _sin,
-        cue(r"\bsin\b|social insurance|assurance sociale|\bnas\b"),
+        Cue(r"\bsin\b|social insurance|assurance sociale|\bnas\b"),
     ),
     _Kind(
         "us_driver_license",
         expression(r"[A-Za-z]?[0-9][0-9-]{5,16}[0-9]"),
         _document,
-        cue(r"driver.{0,2} licen[cs]e|driving licen[cs]e|\bdl(?: ?(?:no|number|#))"),
+        Cue(r"driver.{0,2} licen[cs]e|driving licen[cs]e|\bdl(?: ?(?:no|number|#))"),
         label=LICENSE,
     ),
     _Kind(
         "document_number",
         expression(r"[A-Za-z]{0,3}[0-9]{5,12}[A-Za-z]?"),
         _document,
-        cue(
+        Cue(
             r"passport|reisepass|pasaporte|passeport|paszport|护照|パスポート|\bmrn\b|medical record|personalausweis"
             r"|(?:patient|national|identity card|id card|health insurance|medicare|voter|residence permit)"
             r".?s?[ _-]?(?:number|num|no|nr|id|#)"

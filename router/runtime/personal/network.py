@@ -11,17 +11,15 @@ import ipaddress
 from collections.abc import Iterator
 from typing import Final
 
-import re2
-
-from .finding import ADDRESS, EMAIL, Finding, Seen, cue
-from .shadow import LETTER, WORD, alone, expression
+from .finding import ADDRESS, EMAIL, Cue, Finding, Seen
+from .shadow import LETTER, WORD, Words, alone, expression
 
 _LOCAL: Final = 64
 _LABEL: Final = r"[A-Za-z0-9\x02](?:[A-Za-z0-9\x02-]{0,61}[A-Za-z0-9\x02])?"
 _EMAIL: Final = expression(
     rf"[A-Za-z0-9\x02_%+'.-]+@(?:{_LABEL}\.){{1,8}}(?:[A-Za-z\x02]{{2,24}}|xn--[A-Za-z0-9]{{2,59}})"
 )
-_USER_OF_URL: Final = re2.compile(r"://[^\s/@?#]*$")
+_USER_OF_URL: Final = Words(r"://[^\s/@?#]*$")
 _RESERVED: Final = frozenset({"test", "invalid", "localhost", "local", "internal", "lan", "localdomain"})
 _FILES: Final = frozenset(
     {
@@ -45,15 +43,15 @@ _MACHINES: Final = frozenset(
 
 _IPV4: Final = expression(r"[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}")
 _IPV6: Final = expression(r"[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}")
-_VERSION: Final = re2.compile(
+_VERSION: Final = Words(
     r"(?i)(?:\b(?:version|versions|ver|v|release|rel|build|chapter|section|sec|clause|paragraph|appendix|protocol|tag"
     r"|firmware|kernel|driver|update|upgrade|patch|kapitel|abschnitt|capítulo|chapitre)[.:]?\s{0,2}[\"'=]{0,2}"
     r"|(?:oid|objectidentifier)\s?\(?[\"']?|[=<>~^!]=?\s?|[a-z][-_@/]|§\s?|\bto )$"
 )
 _SMALL: Final = 20
 """Four numbers up to this are a version unless a word says that they are an address."""
-_HOST: Final = cue(r"\bips?\b|\bipv4|address|host|server|client|\bdns\b|ping|ssh|://|remote|\bfrom\b|login|peer")
-_SCHEME: Final = re2.compile(r"(?i)\b[a-z][a-z0-9+.-]{1,12}://$")
+_HOST: Final = Cue(r"\bips?\b|\bipv4|address|host|server|client|\bdns\b|ping|ssh|://|remote|\bfrom\b|login|peer")
+_SCHEME: Final = Words(r"(?i)\b[a-z][a-z0-9+.-]{1,12}://$")
 
 
 def emails(seen: Seen) -> Iterator[Finding]:
@@ -118,7 +116,7 @@ def _is_version(seen: Seen, start: int, end: int) -> bool:
     if _VERSION.search(before) and not _SCHEME.search(before):
         return True
     small = all(int(part) <= _SMALL for part in seen.data[start:end].split(b"."))
-    return small and not _HOST.search(seen.before(start))
+    return small and not _HOST.before(seen, start)
 
 
 def _public(seen: Seen, start: int, end: int) -> bool:

@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from typing import Final
 
 import phonenumbers
-import re2
 
-from .finding import PHONE, Finding, Seen, cue, identifies
+from .finding import PHONE, Cue, Finding, Seen, identifies
 from .shadow import WORD, alone, chained, digits_of, expression
 
 _INTERNATIONAL: Final = expression(r"\+\(?[0-9]{1,4}\)?(?:[ ./()-]{0,2}[0-9]{1,12}){1,7}")
@@ -23,6 +22,7 @@ _AMERICAN: Final = expression(
 )
 _TRUNK: Final = expression(r"\(?0[0-9]{1,5}\)?(?:[ /-][0-9]{2,8}){1,6}")
 _ANY: Final = expression(r"\(?[0-9](?:[ ./()-]{0,2}[0-9]){5,14}")
+_EXTENSION: Final = expression(r" ?(?:x|ext\.?) ?[0-9]{1,7}", ignore_case=True)
 _GROUP: Final = expression(r"[0-9]+")
 _OTHER: Final = expression(
     r"[0-9]{4}[-./][0-9]{1,2}[-./][0-9]{1,2}.*|[0-9]{1,2}[-./][0-9]{1,2}[-./][0-9]{2,4}(?: .*)?|[0-9]+\.[0-9]+"
@@ -34,13 +34,12 @@ _WORDS: Final = (
     r"|ll[aá]m\w*|cellulare|chiam\w*|telefoon|mobiel|telefonu|kom.rk\w*|zadzwo.|telefone|celular|ligue)s?\b"
     r"|(?:phone|mobile|cell|tel|fax)(?:_?(?:no|number|nr))?[\"']?\s?[:=]|电话|手机|電話|携帯|전화|휴대폰|тел|позвон|फ़ोन|هاتف"
 )
-_CALLING: Final = re2.compile(rf"(?i){_WORDS}")
-_CALL: Final = cue(_WORDS)
+_CALL: Final = Cue(_WORDS)
 _TRUNK_REGIONS: Final = ("GB", "FR", "DE", "NL", "IT", "AU", "JP", "KR", "CH", "AT", "BE", "SE", "IN", "CN", "ZA", "TR")
 _BY_LENGTH: Final = {
     8: ("NO", "DK", "SG", "HK"),
     9: ("ES", "PL", "PT", "FR", "CZ", "UA"),
-    10: ("US", "IN", "IT", "RU", "MX"),
+    10: ("US", "IN", "IT", "BR", "MX"),
     11: ("CN", "BR", "US", "DE", "RU"),
     12: ("DE", "AT"),
     13: ("AT",),
@@ -56,13 +55,14 @@ def phones(seen: Seen) -> Iterator[Finding]:
     yield from _international(seen)
     for match in _AMERICAN.finditer(seen.data):
         start, end = match.span()
-        if _whole(seen, start, end) and _valid(digits_of(seen.data[start:end]), "US"):
-            yield Finding(start, end, PHONE, "phone")
+        last = _with_extension(seen.data, end)
+        if _whole(seen, start, last) and _valid(digits_of(seen.data[start:end]), "US"):
+            yield Finding(start, last, PHONE, "phone")
     for match in _TRUNK.finditer(seen.data):
         start, end = match.span()
         if _whole(seen, start, end) and _grouped(seen, start, end):
             yield Finding(start, end, PHONE, "phone")
-    if _CALLING.search(seen.text):
+    if _CALL.anywhere(seen):
         yield from _said(seen)
 
 
@@ -74,9 +74,11 @@ def _international(seen: Seen) -> Iterator[Finding]:
         if start > 0 and seen.data[start - 1] in WORD:
             continue  # a sum
         for end in _ends(seen.data, *match.span()):
-            digits = digits_of(seen.data[start:end])
-            if alone(seen.data, start, end) and 7 <= len(digits) <= 15 and _international_number(digits):
-                yield Finding(start, end, PHONE, "phone")
+            # A zero in brackets is dialled at home only.
+            digits = digits_of(seen.data[start:end].replace(b"(0)", b""))
+            last = _with_extension(seen.data, end)
+            if alone(seen.data, start, last) and 7 <= len(digits) <= 15 and _international_number(digits):
+                yield Finding(start, last, PHONE, "phone")
                 break
 
 
@@ -84,7 +86,7 @@ def _said(seen: Seen) -> Iterator[Finding]:
     """Numbers after a word for calling."""
     for match in _ANY.finditer(seen.data):
         start, last = match.span()
-        if not (start == 0 or seen.data[start - 1] not in WORD) or not _CALL.search(seen.before(start)):
+        if not (start == 0 or seen.data[start - 1] not in WORD) or not _CALL.before(seen, start):
             continue
         if (start > 0 and seen.data[start - 1] in b"+-.") or identifies(seen, start):
             continue
@@ -93,6 +95,12 @@ def _said(seen: Seen) -> Iterator[Finding]:
             if _whole(seen, start, end) and any(_valid(digits, region) for region in _regions(digits)):
                 yield Finding(start, end, PHONE, "phone")
                 break
+
+
+def _with_extension(data: bytes, end: int) -> int:
+    """Where the number ends with what is dialled after it."""
+    match = _EXTENSION.match(data[end : end + 16])
+    return end + match.end() if match else end
 
 
 def _ends(data: bytes, start: int, end: int) -> list[int]:
@@ -109,7 +117,7 @@ def _ends(data: bytes, start: int, end: int) -> list[int]:
 
 def _regions(digits: str) -> tuple[str, ...]:
     if digits.startswith("0"):
-        return _TRUNK_REGIONS if 9 <= len(digits) <= 13 else ()
+        return _TRUNK_REGIONS if 8 <= len(digits) <= 13 else ()
     return _BY_LENGTH.get(len(digits), ())
 
 

@@ -69,6 +69,23 @@ def expression(pattern: str, *, ignore_case: bool = False) -> Any:
     return re2.compile(pattern.encode("latin-1"), options)
 
 
+class Words:
+    """An expression over text as it is written, for letters that a shadow does not tell apart."""
+
+    __slots__ = ("_expression",)
+
+    def __init__(self, pattern: str) -> None:
+        self._expression = re2.compile(pattern.encode())
+
+    def search(self, text: str) -> bool:
+        """Whether it is anywhere in the text. Half a surrogate pair is no letter of any word."""
+        return self._expression.search(text.encode("utf-8", "replace")) is not None
+
+    def fullmatch(self, text: str) -> bool:
+        """Whether the text is one."""
+        return self._expression.fullmatch(text.encode("utf-8", "replace")) is not None
+
+
 def alone(data: bytes, start: int, end: int) -> bool:
     """Whether no word or number goes on at either side: neither a word's character nor a fraction's digits."""
     return not (
