@@ -5,18 +5,25 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
 from bench.lib.process import StartError
 
+_LAST_LINES = 20
+
 
 class Commanded:
-    """Such a process, as the benchmark drives it; leaving the `with` block ends it."""
+    """Such a process, as the benchmark drives it. Leaving the `with` block ends it; what it logged tells why it failed."""
 
     def __init__(self, arguments: Sequence[str]) -> None:
-        self._popen = subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._arguments = arguments
+        self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed with the process
+        self._popen = subprocess.Popen(
+            arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, text=True
+        )
         self.pid = self._popen.pid
 
     def do(self, **command: Any) -> dict[str, Any]:
@@ -30,7 +37,10 @@ class Commanded:
         except OSError:
             line = ""
         if not line:
-            raise StartError(f"{' '.join(map(str, self._popen.args))} ended with status {self._popen.wait()}")  # type: ignore[arg-type]
+            status = self._popen.wait()
+            self._log.seek(0)
+            said = "".join(self._log.readlines()[-_LAST_LINES:])
+            raise StartError(f"{' '.join(self._arguments)} ended with status {status}\n{said}")
         found: dict[str, Any] = json.loads(line)
         return found
 
@@ -46,6 +56,8 @@ class Commanded:
         except subprocess.TimeoutExpired:
             self._popen.kill()
             self._popen.communicate()
+        finally:
+            self._log.close()
 
 
 def answer_commands(do: Callable[[str], Mapping[str, Any]]) -> None:

@@ -38,7 +38,7 @@ def configuration(
     return json.dumps(
         {
             "version": "v0.5",
-            "listeners": [{"name": "bench", "address": "127.0.0.1", "port": listener}],
+            "listeners": [{"name": "bench", "address": "127.0.0.1", "port": listener, "models": [PUBLIC]}],
             "providers": {"models": [{"name": MODEL, "backend_refs": [{"endpoint": endpoint}]}]},
             "recipes": [{"name": "default", "signals": {"jailbreak": [{"name": RULE}]}, "decisions": decisions}],
             "entrypoints": [{"model_names": [PUBLIC], "recipe": "default"}],

@@ -90,7 +90,8 @@ def test_what_a_process_is_told_and_tells() -> None:
     code = "import json; from bench.lib.command import answer_commands as a; a(lambda line: {'had': json.loads(line)})"
     with Commanded([sys.executable, "-c", code]) as echo:
         assert echo.do(a=1, b="x") == {"had": {"a": 1, "b": "x"}}
-    with Commanded([sys.executable, "-c", "raise SystemExit(3)"]) as gone, pytest.raises(StartError, match="status 3"):
+    failing = "import sys; print('no model', file=sys.stderr); raise SystemExit(3)"
+    with Commanded([sys.executable, "-c", failing]) as gone, pytest.raises(StartError, match="status 3\nno model"):
         gone.do(a=1)
 
 
