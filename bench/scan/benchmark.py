@@ -49,7 +49,7 @@ class Size:
     tails: int
 
 
-QUICK = Size(whole=MB // 4, rounds=1, tail=8 * MB, tails=1)
+QUICK = Size(whole=3 * MB // 16, rounds=1, tail=8 * MB, tails=1)
 FULL = Size(whole=MB, rounds=2, tail=8 * MB, tails=4)
 
 
