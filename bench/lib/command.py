@@ -16,7 +16,7 @@ _LAST_LINES = 20
 
 
 class Commanded:
-    """Such a process, as the benchmark drives it. Leaving the `with` block ends it; what it logged says why it failed."""
+    """Such a process, as the benchmark drives it. Leaving the `with` block ends it. Its log tells why it failed."""
 
     def __init__(self, arguments: Sequence[str]) -> None:
         self._arguments = arguments
