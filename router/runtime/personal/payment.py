@@ -14,7 +14,7 @@ _CARD: Final = expression(
     r"|[0-9]{4} [0-9]{4} [0-9]{4} [0-9]{4}(?: [0-9]{3})?|[0-9]{4}-[0-9]{4}-[0-9]{4}-[0-9]{4}(?:-[0-9]{3})?"
     r"|[0-9]{4} [0-9]{6} [0-9]{4,5}|[0-9]{4}-[0-9]{6}-[0-9]{4,5}"
 )
-_IBAN: Final = expression(r"[A-Z]{2}[0-9]{2}(?:[ -]?[A-Z0-9]){11,30}", ignore_case=True)
+_IBAN: Final = expression(r"[A-Z]{2}[0-9]{2}(?: ?[A-Z0-9]){11,30}", ignore_case=True)
 _SAID: Final = Cue(r"card|visa|mastercard|amex|karte|carte|tarjeta|carta|kaart|karta|cartão|信用卡|カード")
 
 _ISSUERS: Final = (
@@ -98,7 +98,9 @@ def ibans(seen: Seen) -> Iterator[Finding]:
         end = _after(seen.data, start, length)
         if end is None or end > match.end() or (end < len(seen.data) and seen.data[end] in WORD):
             continue
-        code = bytes(byte for byte in seen.data[start:end] if byte not in b" -").decode("latin-1").upper()
+        if chained(seen.data, start, end):
+            continue  # a part of a UUID
+        code = bytes(byte for byte in seen.data[start:end] if byte not in b" ").decode("latin-1").upper()
         if mod97(code[4:] + code[:4]) and sum(char.isdigit() for char in code) * 2 >= len(code) - 4:
             yield Finding(start, end, IBAN, "iban")
 
@@ -108,6 +110,6 @@ def _after(data: bytes, start: int, length: int) -> int | None:
     place = start
     while place < len(data) and length:
         byte = data[place]
-        length -= byte not in b" -"
+        length -= byte not in b" "
         place += 1
     return None if length else place

@@ -20,6 +20,7 @@ _AMERICAN: Final = expression(
     r"(?:1[ .-])?(?:\([2-9][0-9]{2}\) ?[2-9][0-9]{2}[ .-][0-9]{4}|[2-9][0-9]{2}-[2-9][0-9]{2}-[0-9]{4}"
     r"|[2-9][0-9]{2}\.[2-9][0-9]{2}\.[0-9]{4}|[2-9][0-9]{2} [2-9][0-9]{2}[ -][0-9]{4})"
 )
+_AMERICAN_SHAPE: Final = expression(r"(?:1[ .-])?(?:\([0-9]{3}\) ?|[0-9]{3}[ .-])[0-9]{3}[ .-][0-9]{4}")
 _TRUNK: Final = expression(r"\(?0[0-9]{1,5}\)?(?:[ /-][0-9]{2,8}){1,6}")
 _ANY: Final = expression(r"\(?[0-9](?:[ ./()-]{0,2}[0-9]){5,14}")
 _EXTENSION: Final = expression(r" ?(?:x|ext\.?) ?[0-9]{1,7}", ignore_case=True)
@@ -73,11 +74,12 @@ def _international(seen: Seen) -> Iterator[Finding]:
         start = match.start()
         if start > 0 and seen.data[start - 1] in WORD:
             continue  # a sum
+        said = _CALL.before(seen, start)
         for end in _ends(seen.data, *match.span()):
             # A zero in brackets is dialled at home only.
             digits = digits_of(seen.data[start:end].replace(b"(0)", b""))
             last = _with_extension(seen.data, end)
-            if alone(seen.data, start, last) and 7 <= len(digits) <= 15 and _international_number(digits):
+            if alone(seen.data, start, last) and 7 <= len(digits) <= 15 and _international_number(digits, said):
                 yield Finding(start, last, PHONE, "phone")
                 break
 
@@ -92,8 +94,13 @@ def _said(seen: Seen) -> Iterator[Finding]:
             continue
         for end in _ends(seen.data, start, last):
             digits = digits_of(seen.data[start:end])
-            if _whole(seen, start, end) and any(_valid(digits, region) for region in _regions(digits)):
-                yield Finding(start, end, PHONE, "phone")
+            last = _with_extension(seen.data, end)
+            # Three, three and four digits after a word for calling are meant as one, even if mistyped.
+            meant = _AMERICAN_SHAPE.fullmatch(seen.data[start:end]) or any(
+                _valid(digits, at) for at in _regions(digits)
+            )
+            if meant and _whole(seen, start, last):
+                yield Finding(start, last, PHONE, "phone")
                 break
 
 
@@ -164,8 +171,10 @@ def _national(digits: str, region: str) -> phonenumbers.PhoneNumber:
     return phonenumbers.PhoneNumber(phonenumbers.country_code_for_region(region), int(digits))
 
 
-def _international_number(digits: str) -> bool:
+def _international_number(digits: str, said: bool) -> bool:
+    """Whether there is such a number; where it is `said` to be one, its length is enough."""
     try:
-        return bool(phonenumbers.is_valid_number(phonenumbers.parse(f"+{digits}")))
+        number = phonenumbers.parse(f"+{digits}")
     except phonenumbers.NumberParseException:
         return False
+    return bool(phonenumbers.is_valid_number(number) or (said and phonenumbers.is_possible_number(number)))

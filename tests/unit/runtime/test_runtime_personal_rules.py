@@ -43,6 +43,8 @@ VALID = [
     ("415-555-0134x069", "phone", "415-555-0134x069"),
     ("+1-925-389-9139 ext. 44, ask", "phone", "+1-925-389-9139 ext. 44"),
     ("+49(0)30 901820", "phone", "+49(0)30 901820"),
+    ("call me at 238.340.5551x0619 now", "phone", "238.340.5551x0619"),
+    ("phone: +44 115 496 0256", "phone", "+44 115 496 0256"),
     ("maestro card 630413267711", "card", "630413267711"),
     ("tel:+14155550123 2024", "phone", "+14155550123"),
     ("Telefon: 030 901820", "phone", "030 901820"),
@@ -201,7 +203,16 @@ NOTHING = [
         "#3fa2c1",
         "token: 123456",
     ),
-    *("The patients waited 1234567 seconds", "X1234567", "https://bob@firma.de/x", "ssh://git@firma.de:22/x"),
+    *(
+        "ba563de7-a44d-a0dd-2742-c22dd48ff396",
+        "17edea8f-3942-ee16-7c8f-a2bd6867adcd",
+        "part 238.340.5551",
+        "+44 115 496 0256",
+        "The patients waited 1234567 seconds",
+        "X1234567",
+        "https://bob@firma.de/x",
+        "ssh://git@firma.de:22/x",
+    ),
 ]
 
 
