@@ -16,8 +16,12 @@ from router.config.plan import Plan, Recipe
 from router.wire.errors import ErrorCode
 from router.wire.request import LlmRequest
 
-BYTES_PER_TOKEN: Final = 8
-"""No tokenizer in use makes tokens of ordinary text longer than this on average; prose has about four."""
+LONGEST_TOKEN: Final = 128
+"""Bytes. Vocabularies have tokens for runs of one character that are as long, and none that is longer."""
+
+_BLANK: Final = b" \t\n\r\v\f"
+_SHAPE: Final = bytes(32 if byte in _BLANK else 120 for byte in range(256))
+"""Makes a blank of every white space of ASCII, and an `x` of everything else."""
 
 
 def largest_window(plan: Plan, recipe: Recipe) -> int | None:
@@ -34,8 +38,20 @@ def check_fits(window: int | None, request: LlmRequest) -> None:
     """Raise Refused for a prompt that is certainly longer than so many tokens."""
     if window is None:
         return
-    room = window * BYTES_PER_TOKEN
     # The text of system turns is in `system`, too.
     texts = [request.system, *(turn.text for turn in request.turns if turn.role != "system")]
-    if sum(map(len, texts)) * 4 > room and sum(len(text.encode("utf-8", "replace")) for text in texts) > room:
+    # Every word has two characters or more with what follows it, so that most prompts need no counting.
+    if sum(map(len, texts)) + len(texts) > 2 * window and least_tokens("\n".join(texts)) > window:
         raise Refused(ErrorCode.CONTEXT_LENGTH_EXCEEDED)
+
+
+def least_tokens(text: str) -> int:
+    """The fewest tokens that any tokenizer in use makes of a text.
+
+    White space may cost nothing: a run of it is one token, or part of the word beside it. But no token reaches over it
+    from one word to the next, and none is longer than `LONGEST_TOKEN`. So prose counts nearly as it does in truth, and
+    text without blanks for much less.
+    """
+    shape = text.encode("utf-8", "replace").translate(_SHAPE)
+    words = shape.count(b"x ") + shape.endswith(b"x")
+    return max(words, -(-shape.count(b"x") // LONGEST_TOKEN))
