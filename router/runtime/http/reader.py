@@ -1,13 +1,17 @@
 """Bytes of a connection to requests, within limits. Sans-IO: whoever has bytes feeds them.
 
 httptools (Node's llhttp) reads the syntax, strictly: two lengths, a length beside chunks, a bare line feed, anything
-that two servers could read differently is malformed. What it leaves open is kept here: how much a head and a body may
-hold, how much may come without becoming part of either (a field or a chunk's extension in pieces: the parser would keep
-any amount of it), and that a wish for another protocol is passed over, as HTTP allows, instead of costing the body.
+that two servers could read differently is malformed. What it leaves open is kept here: whom a request is for (`Host`,
+which HTTP/1.1 wants once), how much a head and a body may hold, how much may come without becoming part of either (a
+field or a chunk's extension in pieces: the parser would keep any amount of it), and that a wish for another protocol is
+passed over, as HTTP allows, instead of costing the body.
+
+Sources: RFC 9112, 3.2 (`Host`); RFC 3986, 3.2 (what a host may be).
 """
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Callable
 
@@ -19,6 +23,8 @@ MAX_HEAD_BYTES = 32 * 1024
 """Request line and headers, together. Trailers, which nobody here reads, have the same room."""
 
 _WISH = frozenset({"upgrade", "http2-settings"})
+_HOST = re.compile(r"[\w.~%!$&'()*+,;=:\[\]-]*", re.ASCII)
+"""A host with or without a port. An empty one is right where a client has none, as over a Unix socket."""
 
 
 class Malformed(Exception):
@@ -59,6 +65,7 @@ class RequestReader:
         self._parser = HttpRequestParser(self)
         self._target = b""
         self._headers: dict[str, str] = {}
+        self._hosts = 0
         self._fields = 0
         self._in_head = False
         self._held = 0
@@ -107,7 +114,7 @@ class RequestReader:
         """A request begins."""
         self._target = b""
         self._headers = {}
-        self._fields = self._held = 0
+        self._fields = self._held = self._hosts = 0
         self._in_head = True
 
     def on_url(self, part: bytes) -> None:
@@ -120,6 +127,7 @@ class RequestReader:
         self._count(len(name) + len(value))
         if self.arriving is None:
             key, text = name.decode("latin-1").lower(), value.decode("utf-8", "surrogateescape")
+            self._hosts += key == "host"
             known = self._headers.get(key)
             self._headers[key] = text if known is None else f"{known}, {text}"
 
@@ -127,7 +135,7 @@ class RequestReader:
         """The head has come."""
         self._in_head, self._held = False, 0
         version = self._parser.get_http_version()
-        if version not in ("1.1", "1.0"):
+        if version not in ("1.1", "1.0") or not self._for_one_host(old=version == "1.0"):
             raise Malformed(Fault.MALFORMED)
         method, target = self._parser.get_method().decode("latin-1"), self._target.decode("utf-8", "surrogateescape")
         request = Request(method, target, self._headers, version == "1.0")
@@ -165,6 +173,11 @@ class RequestReader:
         arrival.body = b""
         self.whole.append(arrival)
         self.arriving = None
+
+    def _for_one_host(self, *, old: bool) -> bool:
+        if not self._hosts:
+            return old
+        return self._hosts == 1 and _HOST.fullmatch(self._headers["host"].rstrip(" \t")) is not None
 
     def _count(self, size: int) -> None:
         self._fields += size

@@ -101,7 +101,7 @@ async def place(tmp_path: Path) -> AsyncIterator[Place]:
 
 
 def request(path: str = "/a", body: bytes = b"", *headers: str, method: str = "POST", version: str = "1.1") -> bytes:
-    lines = [f"{method} {path} HTTP/{version}", *headers, f"Content-Length: {len(body)}"]
+    lines = [f"{method} {path} HTTP/{version}", "Host: h", *headers, f"Content-Length: {len(body)}"]
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 
 
@@ -192,7 +192,7 @@ async def test_head_is_answered_without_a_body(place: Place) -> None:
 
 async def test_a_refused_head_is_answered_before_its_body(place: Place) -> None:
     talk = await place.talk()
-    talk.say(b"POST /no HTTP/1.1\r\nContent-Length: 50000\r\n\r\n", b"x" * 100)
+    talk.say(b"POST /no HTTP/1.1\r\nHost: h\r\nContent-Length: 50000\r\n\r\n", b"x" * 100)
     status, headers, _ = await talk.hear()
     assert (status, headers["connection"]) == (403, "close")
     assert await talk.ended()
@@ -214,7 +214,7 @@ async def test_a_refused_request_that_is_whole_keeps_the_connection(place: Place
 async def test_a_body_past_the_limit_is_refused(place: Place, chunked: bool) -> None:
     talk = await place.talk()
     length = "Transfer-Encoding: chunked" if chunked else f"Content-Length: {LIMIT + 1}"
-    talk.say(f"POST /a HTTP/1.1\r\n{length}\r\n\r\n".encode())
+    talk.say(f"POST /a HTTP/1.1\r\nHost: h\r\n{length}\r\n\r\n".encode())
     if chunked:
         talk.say(*[b"3e8\r\n" + b"x" * 1000 + b"\r\n"] * (LIMIT // 1000 + 1))
     status, headers, _ = await talk.hear()
@@ -231,7 +231,8 @@ async def test_a_body_of_the_limit_is_taken(place: Place) -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "expected"), [(b"\x16\x03\x01 TLS", 400), (b"GET / HTTP/1.1\r\nA: " + b"x" * 40_000 + b"\r\n\r\n", 431)]
+    ("data", "expected"),
+    [(b"\x16\x03\x01 TLS", 400), (b"GET / HTTP/1.1\r\nHost: h\r\nA: " + b"x" * 40_000 + b"\r\n\r\n", 431)],
 )
 async def test_what_is_no_request_is_refused_after_the_answers_that_are_due(
     place: Place, data: bytes, expected: int
@@ -253,11 +254,11 @@ async def test_what_is_no_request_is_refused_after_the_answers_that_are_due(
 
 async def test_a_client_that_asks_whether_to_go_on_is_told(place: Place) -> None:
     talk = await place.talk()
-    talk.say(b"POST /a HTTP/1.1\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n")
+    talk.say(b"POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n")
     assert (await talk.hear())[0] == 100
     talk.say(b"hello")
     assert (await talk.hear())[2] == b"/a 5"
-    talk.say(b"POST /no HTTP/1.1\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n")
+    talk.say(b"POST /no HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n")
     assert (await talk.hear())[0] == 403
     assert await talk.ended()
     talk.leave()
@@ -284,7 +285,7 @@ async def test_a_handler_that_fails_costs_its_connection_only(place: Place, capl
     other.leave()
 
 
-@pytest.mark.parametrize("sent", [b"POST /a HTTP/1.1\r\nContent-Le", request(body=b"hello")[:-1]])
+@pytest.mark.parametrize("sent", [b"POST /a HTTP/1.1\r\nHost: h\r\nContent-Le", request(body=b"hello")[:-1]])
 async def test_a_request_that_does_not_come_whole_is_given_up(
     place: Place, sent: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,9 +8,9 @@ from router.runtime.http.message import Fault, Request, Response
 from router.runtime.http.reader import MAX_HEAD_BYTES, Malformed, RequestReader
 
 POST = b"POST /v1/systemone?x=1 HTTP/1.1\r\nHost: h\r\nX-A: one\r\nx-a: two\r\nContent-Length: 5\r\n\r\nhello"
-CHUNKED = b"POST /c HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3;x=y\r\nllo\r\n0\r\nTrailer: t\r\n\r\n"
-STREAM = b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
-GET = b"GET /health HTTP/1.1\r\n\r\n"
+STREAM = b"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
+CHUNKED = STREAM.replace(b"/", b"/c", 1) + b"2\r\nhe\r\n3;x=y\r\nllo\r\n0\r\nTrailer: t\r\n\r\n"
+GET = b"GET /health HTTP/1.1\r\nHost: h\r\n\r\n"
 
 
 def reader(limit: int = 100, refused: str = "") -> RequestReader:
@@ -86,8 +86,8 @@ def test_the_path_of_every_form_of_target(target: str, path: str) -> None:
 @pytest.mark.parametrize(
     ("head", "kept"),
     [
-        (b"GET / HTTP/1.1\r\n\r\n", True),
-        (b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n", False),
+        (b"GET / HTTP/1.1\r\nHost: h\r\n\r\n", True),
+        (b"GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", False),
         (b"GET / HTTP/1.0\r\n\r\n", False),
         (b"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", True),
     ],
@@ -105,15 +105,15 @@ def test_who_keeps_the_connection(head: bytes, kept: bool) -> None:
         b"nonsense\r\n\r\n",
         b"GET / HTTP/1.1\nHost: h\n\n",
         b"GET / HTTP/2.0\r\n\r\n",
-        b"POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx",
-        b"POST / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-        b"POST / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\nx",
-        b"POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\nx",
-        b"POST / HTTP/1.1\r\nContent-Length: 99999999999999999999999\r\n\r\nx",
-        b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
-        b"GET / HTTP/1.1\r\nBad Name: x\r\n\r\n",
-        b"GET / HTTP/1.1\r\nName : x\r\n\r\n",
-        b"CONNECT h:1 HTTP/1.1\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx",
+        b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip\r\n\r\nx",
+        b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: -1\r\n\r\nx",
+        b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 99999999999999999999999\r\n\r\nx",
+        b"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        b"GET / HTTP/1.1\r\nHost: h\r\nBad Name: x\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: h\r\nName : x\r\n\r\n",
+        b"CONNECT h:1 HTTP/1.1\r\nHost: h\r\n\r\n",
     ],
 )
 def test_what_two_servers_could_read_differently_is_malformed(data: bytes) -> None:
@@ -122,6 +122,46 @@ def test_what_two_servers_could_read_differently_is_malformed(data: bytes) -> No
         found.feed(data)
     assert caught.value.fault is Fault.MALFORMED
     assert not found.whole
+
+
+@pytest.mark.parametrize(
+    ("fields", "version", "right"),
+    [
+        ("", "1.1", False),
+        ("", "1.0", True),
+        ("Host: a\r\nHost: b\r\n", "1.1", False),
+        ("Host: a\r\nhost: a\r\n", "1.0", False),
+        ("Host:\r\n", "1.1", True),
+        ("Host: \r\nHost: \r\n", "1.1", False),
+        ("Host: localhost \r\n", "1.1", True),
+        ("Host: a_b.example:8080\r\n", "1.1", True),
+        ("Host: [::1]:8080\r\n", "1.1", True),
+        ("Host: a b\r\n", "1.1", False),
+        ("Host: user@a\r\n", "1.1", False),
+        ("Host: a/b\r\n", "1.0", False),
+        ("Host: \u00e9\r\n", "1.1", False),
+        ("Connection: Upgrade\r\nUpgrade: h2c\r\n", "1.1", False),
+    ],
+)
+def test_a_request_is_for_one_host_which_old_ones_need_not_name(fields: str, version: str, right: bool) -> None:
+    found = reader()
+    data = f"GET / HTTP/{version}\r\n{fields}\r\n".encode()
+    if right:
+        found.feed(data)
+    else:
+        with pytest.raises(Malformed):
+            found.feed(data)
+    assert len(found.whole) == right
+
+
+def test_every_request_of_a_connection_names_its_host_itself() -> None:
+    found = reader()
+    with pytest.raises(Malformed):
+        found.feed(GET + GET + b"GET /health HTTP/1.1\r\n\r\n")
+    assert len(found.whole) == 2
+    trailer = reader()
+    trailer.feed(CHUNKED.replace(b"Trailer: t", b"Host: t"))
+    assert len(trailer.whole) == 1
 
 
 def test_what_came_before_something_malformed_is_kept() -> None:
@@ -134,10 +174,10 @@ def test_what_came_before_something_malformed_is_kept() -> None:
 @pytest.mark.parametrize(
     "pieces",
     [
-        [b"GET / HTTP/1.1\r\nA: " + b"x" * MAX_HEAD_BYTES + b"\r\n\r\n"],
-        [b"GET / HTTP/1.1\r\nA: ", *[b"x" * 1000] * 40],
+        [b"GET / HTTP/1.1\r\nHost: h\r\nA: " + b"x" * MAX_HEAD_BYTES + b"\r\n\r\n"],
+        [b"GET / HTTP/1.1\r\nHost: h\r\nA: ", *[b"x" * 1000] * 40],
         [b"GET /", *[b"x" * 1000] * 40],
-        [b"GET / HTTP/1.1\r\n" + b"".join(b"N%d: x\r\n" % i for i in range(8000)) + b"\r\n"],
+        [b"GET / HTTP/1.1\r\nHost: h\r\n" + b"".join(b"N%d: x\r\n" % i for i in range(8000)) + b"\r\n"],
         [STREAM + b"0\r\n", *[b"T: " + b"x" * 1000 + b"\r\n"] * 40],
         [STREAM + b"2\r\n{}\r\n0\r\nT: ", *[b"x" * 1000] * 40],
         [STREAM + b"2;", *[b"x" * 1000] * 40],
@@ -158,7 +198,7 @@ def test_a_head_has_a_limit(pieces: list[bytes]) -> None:
 
 def test_a_large_body_is_not_taken_for_a_head() -> None:
     found = reader(limit=1_000_000)
-    found.feed(b"POST / HTTP/1.1\r\nContent-Length: 500000\r\n\r\n")
+    found.feed(b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 500000\r\n\r\n")
     for _ in range(500):
         found.feed(b"x" * 1000)
     assert found.whole[0].request.body == b"x" * 500_000
@@ -232,7 +272,8 @@ def test_a_wish_for_another_protocol_leaves_what_was_said_of_the_connection(
     version: str, connection: str, kept: bool
 ) -> None:
     found = reader()
-    head = f"POST /a HTTP/{version}\r\nConnection: {connection}\r\nUpgrade: websocket\r\nContent-Length: 1\r\n\r\n"
+    fields = f"Host: h\r\nConnection: {connection}\r\nUpgrade: websocket\r\nContent-Length: 1\r\n"
+    head = f"POST /a HTTP/{version}\r\n{fields}\r\n"
     found.feed(head.encode() + b"x")
     (arrival,) = found.whole
     assert (arrival.request.keep_alive, arrival.request.old) == (kept, version == "1.0")
@@ -246,5 +287,5 @@ def test_a_wish_for_another_protocol_is_refused_once() -> None:
         return Response(413)
 
     found = RequestReader(4, lambda _: None, refuse)
-    found.feed(b"POST / HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: 5\r\n\r\nhello")
+    found.feed(b"POST / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: 5\r\n\r\nhello")
     assert faults == [Fault.BODY_TOO_LARGE]
