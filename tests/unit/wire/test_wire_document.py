@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import sys
+
+import orjson
 import pytest
 
-from router.wire.document import MAX_DEPTH, parse_object
+from router.wire.document import LONG_TEXT, MAX_DEPTH, parse_object
 from router.wire.errors import BadRequest, ErrorCode
 
 
@@ -109,3 +112,20 @@ def test_nesting_is_bounded_at_one_depth_however_the_body_is_spaced(spaced: byte
 def test_a_number_of_very_many_digits_does_not_break_the_second_reading() -> None:
     with pytest.raises(BadRequest):
         parse_object(b'{ "n": ' + b"9" * 5000 + b"}")
+
+
+@pytest.mark.parametrize("text", ["x" * LONG_TEXT, '\u2019\n"' * LONG_TEXT, "\U0001f600" * LONG_TEXT])
+def test_long_texts_are_read_like_short_ones(text: str) -> None:
+    body = orjson.dumps({"model": "a", "messages": [{"role": "user", "content": text}, {"content": text[1:]}]})
+    assert parse_object(body)["messages"][0]["content"] == text
+    twice = body.replace(b'"role":"user"', b'"role":"user","content":"x"', 1)
+    assert refused(twice).code is ErrorCode.DUPLICATE_KEY
+    assert refused(body[:-1] + b',"model":"b"}').code is ErrorCode.DUPLICATE_KEY
+    assert parse_object(body.replace(b'"role":', b'"role": '))["messages"][0]["content"] == text
+
+
+def test_checking_a_long_text_does_not_keep_a_second_copy_of_it() -> None:
+    body = orjson.dumps({"content": "\u2019" * (4 * LONG_TEXT)})
+    document = parse_object(body)
+    # Two bytes a character, and none of UTF-8 beside them.
+    assert sys.getsizeof(document["content"]) < 2.1 * len(document["content"])
