@@ -8,7 +8,7 @@ decisions read is kept: a rule that nothing reads is never asked ("Performance a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Literal
 
@@ -68,7 +68,8 @@ class QuestionRule:
 
     `name` is the rule's key (`config.families`). `labels` are the options of a choice by which the rule as a whole
     matches, where not by all. `opening` is what is known without asking when nothing precedes the current turn.
-    `aggregation` is what a rule makes of the similarities to its candidates.
+    `aggregation` is what a rule makes of the similarities to its candidates. `stopgap`: nobody has given the threshold
+    of the predicate so far, neither the operator nor the model's card.
     """
 
     name: str
@@ -80,6 +81,15 @@ class QuestionRule:
     labels: frozenset[str] | None = None
     opening: Answer | None = None
     aggregation: Aggregation = "max"
+    stopgap: bool = False
+
+    def calibrated_by(self, thresholds: Mapping[str, float]) -> QuestionRule:
+        """The rule with the threshold that its model was calibrated to, by preset, in place of a stopgap.
+
+        For a model that tells it itself, after the configuration was read.
+        """
+        own = thresholds.get(self.question.preset or "")
+        return self if own is None or not self.stopgap else replace(self, predicate=Predicate(gte=own), stopgap=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,14 +111,20 @@ async def describe_attached(plan: Plan, connections: Connections) -> Plan:
 
 def _calibrated(recipe: Recipe, deployments: Mapping[str, Deployment]) -> Recipe:
     """The recipe with the thresholds that models list, where neither its rules nor a card at hand gave one."""
-    guards = []
-    for guard in recipe.guards:
-        can = deployments[guard.deployment].capabilities
-        guards.append(guard if can is None else guard.calibrated_by(can.preset_thresholds))
-        if guards[-1].threshold != guard.threshold:
-            fields = {"recipe": recipe.name, "rule": guard.name, "threshold": guards[-1].threshold}
-            logger.info("the model's own threshold is used", extra={"fields": fields})
-    return dataclasses.replace(recipe, guards=tuple(guards))
+
+    def listed(deployment: str) -> Mapping[str, float]:
+        can = deployments[deployment].capabilities
+        return can.preset_thresholds if can is not None else {}
+
+    guards = tuple(guard.calibrated_by(listed(guard.deployment)) for guard in recipe.guards)
+    questions = tuple(rule.calibrated_by(listed(rule.deployment)) for rule in recipe.questions)
+    changed = [(new.name, new.threshold) for new, old in zip(guards, recipe.guards, strict=True) if new != old]
+    pairs = zip(questions, recipe.questions, strict=True)
+    changed += [(new.name, new.predicate.gte) for new, old in pairs if new != old and new.predicate is not None]
+    for rule, threshold in changed:
+        fields = {"recipe": recipe.name, "rule": rule, "threshold": threshold}
+        logger.info("the model's own threshold is used", extra={"fields": fields})
+    return dataclasses.replace(recipe, guards=guards, questions=questions)
 
 
 def _incapable(plan: Plan) -> Iterator[str]:

@@ -54,15 +54,17 @@ def compile_learned(context: Context, catalogue: Catalogue, family: str, rule: L
         return None
     labels = labels_of(question, deployment.capabilities) if question.type is QuestionType.CHOICE else None
     only = _only(context, rule, about, labels)
+    predicate = _predicate(context, rule, question, deployment)
     resolved = QuestionRule(
         name=rule_key(family, rule.name),
         deployment=deployment.name,
         question=question,
         state=about.state,
-        predicate=_predicate(context, rule, question, deployment),
+        predicate=predicate,
         timeout_ms=rule.timeout_ms or deployment.timeout_ms or DEFAULT_TIMEOUT_MS,
         labels=only,
         opening=_opening(about, question, labels),
+        stopgap=predicate is NOUL_DEFAULT,
     )
     errors = any(problem.severity == "error" for problem in context.document.problems[before:])
     return None if errors else Asked(resolved, labels, PROBABILITY)

@@ -63,6 +63,22 @@ entrypoints: [{model_names: [auto], recipe: g, default: true}]
 """
 
 
+FACTS = """\
+version: v0.5
+listeners: [{name: public, address: 127.0.0.1, port: 8801}]
+providers: {models: [{name: m, backend_refs: [{endpoint: "http://127.0.0.1:1/v1"}]}]}
+recipes:
+  - name: f
+    signals: {fact_check: [{name: a, deployment: far}, {name: w, deployment: far, threshold: 0.4}]}
+    decisions:
+      - name: d
+        rules: {operator: OR, conditions: [{type: fact_check, name: a}, {type: fact_check, name: w}]}
+        modelRefs: [{model: m}]
+      - {name: rest, rules: {}, modelRefs: [{model: m}]}
+entrypoints: [{model_names: [auto], recipe: f, default: true}]
+"""
+
+
 class TestWhatIsAsked:
     def test_only_what_a_published_recipe_asks(self) -> None:
         assert [one.name for one in asked_deployments(plan_of())] == ["builtin"]
@@ -99,6 +115,26 @@ class TestAttached:
             hazard = guards["s"].hazard
             assert hazard is not None
             assert (hazard.threshold, hazard.calibrated, hazard.question.threshold) == (0.3, True, None)
+
+    async def test_so_do_those_of_questions_that_need_one(self, tmp_path: Path) -> None:
+        async with FakeSystemOne() as fake, Fleet(tmp_path) as fleet:
+            plan = attached(fake.endpoint, FACTS)
+            before = {rule.name: (rule.predicate, rule.stopgap) for rule in plan.recipes["f"].questions}
+            assert before == {
+                "fact_check:a": (Predicate(gte=0.5), True),
+                "fact_check:w": (Predicate(gte=0.4), False),
+            }
+            fake.listing = {"data": [default_card("fake") | {"presets": {"fact_check": {"type": "noul"}}}]}
+            kept = (await connect(plan, fleet, Ignored())).plan.recipes["f"].questions
+            assert kept == plan.recipes["f"].questions
+        async with FakeSystemOne() as fake, Fleet(tmp_path) as fleet:
+            card = {"presets": {"fact_check": {"type": "noul", "threshold": 0.8}}}
+            fake.listing = {"data": [default_card("fake") | card]}
+            found = (await connect(attached(fake.endpoint, FACTS), fleet, Ignored())).plan.recipes["f"].questions
+            assert {rule.name: (rule.predicate, rule.stopgap) for rule in found} == {
+                "fact_check:a": (Predicate(gte=0.8), False),
+                "fact_check:w": (Predicate(gte=0.4), False),
+            }
 
     async def test_one_that_is_silent_is_asked_as_the_plan_says(self, tmp_path: Path) -> None:
         async with Fleet(tmp_path) as fleet:
