@@ -8,6 +8,7 @@ says that one can be called there.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Final
 
 import phonenumbers
@@ -142,8 +143,9 @@ def _grouped(seen: Seen, start: int, end: int) -> bool:
     groups = _groups(data)
     if (len(groups) < 3 and b"(" not in data and b"/" not in data) or not 9 <= sum(map(len, groups)) <= 13:
         return False
-    if identifies(seen, start):
-        return False
+    steps = {int(after) - int(before) for before, after in pairwise(groups)}
+    if identifies(seen, start) or (len(groups) > 2 and len(steps) == 1):
+        return False  # `05 06 07 08 09` counts
     for region in _TRUNK_REGIONS:
         number = _national(b"".join(groups).decode(), region)
         if phonenumbers.is_valid_number_for_region(number, region):

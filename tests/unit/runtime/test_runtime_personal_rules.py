@@ -208,6 +208,7 @@ NOTHING = [
         "17edea8f-3942-ee16-7c8f-a2bd6867adcd",
         "part 238.340.5551",
         "+44 115 496 0256",
+        "xmax=[05 06 07 08 09]",
         "The patients waited 1234567 seconds",
         "X1234567",
         "https://bob@firma.de/x",
