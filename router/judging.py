@@ -116,7 +116,7 @@ class Judge:
             if rule not in without:
                 self._metrics.matched(policy.recipe.name, rule)()
         if notes is not None:
-            notes.readings, notes.outcome = readings, outcome
+            notes.readings, notes.compiled, notes.outcome = readings, policy.compiled, outcome
             notes.answered_at, notes.decided_at = started, ended
         return outcome
 

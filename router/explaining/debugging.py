@@ -14,7 +14,7 @@ from typing import Any, Final
 from router.config.families import family_of, written_name
 from router.config.plan import Plan
 from router.config.services import DEBUG_HEADER, MATCHED_NAMES
-from router.deciding.engine import decide, prepare
+from router.deciding.engine import decide
 from router.deciding.kleene import Truth
 from router.explaining.notes import Notes
 from router.explaining.scans import coverages
@@ -51,8 +51,8 @@ def trace_of(plan: Plan, notes: Notes) -> str:
     if notes.waited is not None:
         whole["overload_wait"] = {"ms": round(notes.waited.seconds * 1000, 1), "ended": notes.waited.ended}
     details: dict[str, Any] = {}
-    if notes.recipe is not None and notes.outcome is not None:
-        outcome = decide(prepare(plan.recipes[notes.recipe]), notes.readings, trace=True)
+    if notes.compiled is not None and notes.outcome is not None:
+        outcome = decide(notes.compiled, notes.readings, trace=True)
         details["decisions"] = {trace.decision: _short(trace.truth) for trace in outcome.traces}
         details["signals"] = {
             f"{family_of(key)}:{written_name(key)}": _reading(reading.matched, reading.values.get(""), reading.reason)

@@ -13,7 +13,7 @@ from router.acting.standing import Contestants
 from router.acting.target import Settled
 from router.asking.plan import StateKey
 from router.asking.report import CallReport, WaitReport
-from router.deciding.engine import Outcome
+from router.deciding.engine import CompiledRecipe, Outcome
 from router.deciding.guarded import GuardResult
 from router.questions import Answer
 from router.signals.reading import Reading
@@ -26,7 +26,7 @@ class Notes:
     """One request on its way to a verdict. What was not reached is empty.
 
     `texts` is what the decision models were shown, by deployment and part of the request. `recipe` is None when the
-    client named a provider model itself; `waited` is how it waited for room in models; `contestants` is how candidates
+    client named a provider model itself; `compiled` is what decided, set with the `outcome`; `waited` is how it waited for room in models; `contestants` is how candidates
     stood whose answers are measured; `code` is set when the request ended with an error of ours. Times are seconds of
     the pipeline's clock: `asked_at` is when the questions left, 0 when none did. `computing` is how long the rules took
     that ask no model.
@@ -40,6 +40,7 @@ class Notes:
     guards: Mapping[str, GuardResult] = field(default_factory=dict)
     calls: tuple[CallReport, ...] = ()
     waited: WaitReport | None = None
+    compiled: CompiledRecipe | None = None
     outcome: Outcome | None = None
     contestants: Contestants | None = None
     target: Settled | None = None

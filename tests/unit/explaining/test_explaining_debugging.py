@@ -101,7 +101,8 @@ async def test_nobody_is_told_who_did_not_ask_or_may_not(wish: str | None, text:
 def test_a_trace_is_never_too_long(count: int) -> None:
     plan: Plan = plan_of()
     readings = {f"rule-{number:04}": Reading(None, True, None, {"": 1.0}) for number in range(count)}
-    notes = Notes(recipe="ask", readings=readings, outcome=decide(prepare(plan.recipes["ask"]), readings))
+    compiled = prepare(plan.recipes["ask"])
+    notes = Notes(recipe="ask", readings=readings, compiled=compiled, outcome=decide(compiled, readings))
     told = trace_of(plan, notes)
     assert len(told) <= LONGEST_TRACE
     assert ("truncated" in orjson.loads(told)) == (count == 5_000)
