@@ -133,7 +133,7 @@ class Judge:
         else:
             readings = policy.heuristics.read(facts)
         if notes is not None:
-            notes.computing = self._clock() - started
+            notes.computed_at, notes.computing = started, self._clock() - started
         return readings
 
     async def _ask(

@@ -26,10 +26,10 @@ class Notes:
     """One request on its way to a verdict. What was not reached is empty.
 
     `texts` is what the decision models were shown, by deployment and part of the request. `recipe` is None when the
-    client named a provider model itself; `compiled` is what decided, set with the `outcome`; `waited` is how it waited for room in models; `contestants` is how candidates
-    stood whose answers are measured; `code` is set when the request ended with an error of ours. Times are seconds of
-    the pipeline's clock: `asked_at` is when the questions left, 0 when none did. `computing` is how long the rules took
-    that ask no model.
+    client named a provider model itself; `compiled` is what decided, set with the `outcome`; `waited` is how it waited
+    for room in models; `contestants` is how candidates stood whose answers are measured; `code` is set when the request
+    ended with an error of ours. Times are seconds of the pipeline's clock: `computed_at` is when the rules began that
+    ask no model, `computing` how long they took, `asked_at` when the questions left; 0 for what there was none of.
     """
 
     request: LlmRequest | None = None
@@ -46,6 +46,7 @@ class Notes:
     target: Settled | None = None
     code: ErrorCode | None = None
     started: float = 0.0
+    computed_at: float = 0.0
     computing: float = 0.0
     asked_at: float = 0.0
     answered_at: float = 0.0

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
-from typing import Final, Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final, Protocol, TypeVar
 
 from router.acting.plugins import plugins
 from router.acting.target import Target
 from router.config.families import family_of
 from router.config.guards import GuardRule
-from router.config.plan import Plan, QuestionRule
+from router.config.heuristics import HeuristicRule
+from router.config.plan import Plan, QuestionRule, Recipe
 from router.config.read_headers import reads_answers
 from router.explaining.answer_spans import AnswerSpans
 from router.explaining.notes import Notes
@@ -26,6 +27,8 @@ from router.wire.http import Head
 
 _PREFIX: Final = "semantic_router"
 _NS: Final = 1_000_000_000
+
+Rule = TypeVar("Rule", HeuristicRule, QuestionRule | GuardRule)
 
 
 class SpanSink(Protocol):
@@ -79,15 +82,8 @@ def request_span(plan: Plan, notes: Notes, origin: int) -> SpanRecord:
         return origin + int(seconds * _NS)
 
     children: list[SpanRecord] = []
-    if notes.asked_at:
-        families = tuple(_families(plan, notes, at))
-        attributes: dict[str, Attribute] = {"calls": len(notes.calls), "signals": len(notes.readings)}
-        if notes.waited is not None:
-            attributes |= {
-                "overload.waited_ms": round(notes.waited.seconds * 1000, 3),
-                "overload.outcome": notes.waited.ended,
-            }
-        children.append(_span("signal.evaluation", at(notes.asked_at), at(notes.answered_at), attributes, families))
+    if notes.asked_at or notes.computed_at:
+        children.append(_signals(plan, notes, at))
     if notes.answered_at:
         matched = len(notes.outcome.matched_rules) if notes.outcome is not None else 0
         children.append(
@@ -132,29 +128,61 @@ def _chosen(notes: Notes) -> dict[str, Attribute]:
     return found
 
 
-def _families(plan: Plan, notes: Notes, at: Callable[[float], int]) -> Iterator[SpanRecord]:
+def _signals(plan: Plan, notes: Notes, at: Callable[[float], int]) -> SpanRecord:
+    """From the first rule that is computed, or the first question, to the last answer."""
+    recipe = plan.recipes[notes.recipe] if notes.recipe is not None else None
+    attributes: dict[str, Attribute] = {"calls": len(notes.calls), "signals": len(notes.readings)}
+    if notes.waited is not None:
+        attributes |= {
+            "overload.waited_ms": round(notes.waited.seconds * 1000, 3),
+            "overload.outcome": notes.waited.ended,
+        }
+    computed = notes.computed_at + notes.computing
+    families: list[SpanRecord] = []
+    if recipe is not None and notes.computed_at:
+        families += _computed(recipe, notes, at(notes.computed_at), at(computed))
+    if recipe is not None and notes.asked_at:
+        families += _asked(recipe, notes, at)
+    end = notes.answered_at if notes.asked_at else computed
+    return _span("signal.evaluation", at(notes.computed_at or notes.asked_at), at(end), attributes, tuple(families))
+
+
+def _computed(recipe: Recipe, notes: Notes, start: int, end: int) -> Iterator[SpanRecord]:
+    """A span for each family of rules that ask no model. The text is read once for all, so all are as long as that."""
+    for family, rules in _by_family(recipe.heuristics).items():
+        yield _span(f"signal.{family}", start, end, _came_to(rules, notes))
+
+
+def _asked(recipe: Recipe, notes: Notes, at: Callable[[float], int]) -> Iterator[SpanRecord]:
     """A span for each family of rules that ask a model, as long as the longest call that was made for it."""
     seconds = notes.longest_calls()
-    recipe = plan.recipes[notes.recipe] if notes.recipe is not None else None
-    rules: dict[str, list[QuestionRule | GuardRule]] = defaultdict(list)
-    if recipe is not None:
-        for rule in recipe.questions:
-            rules[family_of(rule.name)].append(rule)
-        for guard in recipe.guards:
-            rules[family_of(guard.name)].append(guard)
-    for family, asked in rules.items():
-        readings = [notes.readings[rule.name] for rule in asked if rule.name in notes.readings]
-        attributes: dict[str, Attribute] = {
-            "signals": len(asked),
-            "signals.matched": sum(reading.matched is True and not reading.by_policy for reading in readings),
-            "signals.unknown": sum(reading.matched is None for reading in readings),
-            "deployments": ",".join(dict.fromkeys(rule.deployment for rule in asked)),
+    rules: Sequence[QuestionRule | GuardRule] = (*recipe.questions, *recipe.guards)
+    for family, asked in _by_family(rules).items():
+        attributes = _came_to(asked, notes) | {
+            "deployments": ",".join(dict.fromkeys(rule.deployment for rule in asked))
         }
-        if closed := sum(reading.matched is True and reading.by_policy for reading in readings):
-            attributes["signals.failed_closed"] = closed
         longest = max((seconds.get(rule.deployment, 0.0) for rule in asked), default=0.0)
         end = min(notes.asked_at + longest, notes.answered_at)
         yield _span(f"signal.{family}", at(notes.asked_at), at(end), attributes)
+
+
+def _by_family(rules: Iterable[Rule]) -> Mapping[str, list[Rule]]:
+    found: dict[str, list[Rule]] = defaultdict(list)
+    for rule in rules:
+        found[family_of(rule.name)].append(rule)
+    return found
+
+
+def _came_to(rules: Sequence[HeuristicRule | QuestionRule | GuardRule], notes: Notes) -> dict[str, Attribute]:
+    readings = [notes.readings[rule.name] for rule in rules if rule.name in notes.readings]
+    attributes: dict[str, Attribute] = {
+        "signals": len(rules),
+        "signals.matched": sum(reading.matched is True and not reading.by_policy for reading in readings),
+        "signals.unknown": sum(reading.matched is None for reading in readings),
+    }
+    if closed := sum(reading.matched is True and reading.by_policy for reading in readings):
+        attributes["signals.failed_closed"] = closed
+    return attributes
 
 
 def _span(

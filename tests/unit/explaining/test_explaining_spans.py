@@ -103,6 +103,59 @@ async def test_a_model_by_its_name_is_chosen_without_a_recipe() -> None:
     assert "semantic_router.recipe" not in span.attributes
 
 
+COMPUTED = """\
+version: v0.5
+listeners: [{name: public, address: 127.0.0.1, port: 8801}]
+providers: {models: [{name: m, backend_refs: [{endpoint: "http://127.0.0.1:1/v1"}]}]}
+recipes:
+  - name: c
+    signals:
+      keywords:
+        - {name: greeting, operator: OR, keywords: [hello]}
+        - {name: parting, operator: OR, keywords: [goodbye]}
+      context: [{name: long, min_tokens: 1000}]
+    decisions:
+      - name: d
+        rules:
+          operator: OR
+          conditions: [{type: keyword, name: greeting}, {type: keyword, name: parting}, {type: context, name: long}]
+        modelRefs: [{model: m}]
+      - {name: rest, rules: {}, modelRefs: [{model: m}]}
+entrypoints: [{model_names: [auto], recipe: c, default: true}]
+"""
+
+
+async def test_a_recipe_that_asks_nothing_has_spans_of_what_it_computes() -> None:
+    ticks = itertools.count(1)
+    sink = Sink()
+    pipeline = Pipeline(generation_of(plan_of(COMPUTED)), Metrics(), clock=lambda: float(next(ticks)))
+    pipeline.show_to([Tracer(sink, clock=lambda: 0.0, wall=lambda: 0)])
+    body = orjson.dumps({"model": "auto", "messages": [{"role": "user", "content": f"hello {CANARY}"}]})
+    await pipeline.decided(Head("POST", "/v1/chat/completions"), body)
+    (span,) = sink.spans
+    assert names(span) == ["signal.evaluation", "decision.evaluation", "routing.decision", "backend.selection"]
+    evaluation = span.children[0]
+    assert names(evaluation) == ["signal.keyword", "signal.context"]
+    words, length = evaluation.children
+    prefix = "semantic_router.signals"
+    assert words.attributes == {prefix: 2, f"{prefix}.matched": 1, f"{prefix}.unknown": 0}
+    assert length.attributes == {prefix: 1, f"{prefix}.matched": 0, f"{prefix}.unknown": 0}
+    assert span.start < evaluation.start < evaluation.end < span.children[1].end
+    assert {(child.start, child.end) for child in evaluation.children} == {(evaluation.start, evaluation.end)}
+    assert CANARY not in repr(span)
+
+
+def test_what_is_computed_comes_before_what_is_asked() -> None:
+    calls = (CallReport("builtin", CallOutcome.OK, 3.0, 1, 1, True),)
+    times = Notes(recipe="c", computed_at=8.0, computing=1.5, asked_at=10.0, answered_at=20.0, calls=calls)
+    (evaluation, _) = request_span(plan_of(COMPUTED), times, 0).children
+    assert [(child.name.rpartition(".")[2], child.start, child.end) for child in evaluation.children] == [
+        ("keyword", 8 * SECOND, 19 * SECOND // 2),
+        ("context", 8 * SECOND, 19 * SECOND // 2),
+    ]
+    assert (evaluation.start, evaluation.end) == (8 * SECOND, 20 * SECOND)
+
+
 def test_a_family_is_as_long_as_the_longest_of_its_calls() -> None:
     calls = tuple(CallReport("builtin", CallOutcome.OK, seconds, 1, 1, True) for seconds in (3.0, 1.0))
     notes = Notes(recipe="ask", calls=calls, asked_at=10.0, answered_at=20.0)
