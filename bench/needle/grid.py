@@ -60,7 +60,7 @@ def embedded(scan: ScanWindow, *, quick: bool) -> Grid:
     """For the embedded model: texts as users paste them."""
     part = partial(Grid, "embedded", scan.size, _most(scan))
     if quick:
-        return part((KB, 16 * KB), (0, 50, 100), ("prose",), WRITTEN, plain=2, disguised=2 * KB)
+        return part((KB, 16 * KB), (0, 50, 100), ("prose",), WRITTEN, plain=1, disguised=2 * KB)
     return part((KB, 4 * KB, 16 * KB, 64 * KB), PLACES, KINDS, WRITTEN, plain=3, disguised=4 * KB)
 
 
