@@ -110,8 +110,9 @@ class GuardedStage:
         try:
             if sum(map(len, inputs.values())) < LARGE_TEXT:
                 self._machine = self._planned(inputs)
-                self._begin(texts)
-            elif await self._plan_large(inputs):
+            else:
+                await self._plan_large(inputs)
+            if not self._settled():
                 self._begin(texts)
             while self._flights and not self._settled():
                 await self._next()
@@ -126,8 +127,8 @@ class GuardedStage:
             about = [replace(each, normalise=False) for each in about]
         return ScanMachine(about, lanes, self._deadline, self._refused, self._randbelow)
 
-    async def _plan_large(self, inputs: Mapping[StateKind, str]) -> bool:
-        """Cut the windows on a thread, and read the tail meanwhile. False when nothing else is to be read after that.
+    async def _plan_large(self, inputs: Mapping[StateKind, str]) -> None:
+        """Cut the windows on a thread, and read the tail meanwhile. No further when that, or the deadline, ends it.
 
         To look for what normalising changes in megabytes takes as long as a window, or longer; where the tail ends does
         not depend on it. What comes of the tail is kept for the real plan, which asks for it first, too.
@@ -144,14 +145,12 @@ class GuardedStage:
                 for task in [task for task in self._flights if task in done]:
                     self._landed(task, self._clock())
                 self._machine.expire(self._clock())
-            if self._machine.ended is not None or self._settled():
-                return False
-            self._machine = await planning
+            if self._machine.ended is None and not self._settled():
+                self._machine = await planning
         finally:
             self._planning = False
             # The thread goes on to its end, and nobody looks at what comes of it.
             planning.cancel()
-        return True
 
     def _refused(self, rule: str, matched: Mapping[str, Answer]) -> bool:
         return self._refuses(rule, matched, self._answers)

@@ -23,7 +23,7 @@ from router.config.deployments import Deployment
 from router.config.guards import GuardRule, Hazard
 from router.config.plan import QuestionRule, StateKind
 from router.config.sizes import ScanWindow
-from router.questions import Answer, NoulAnswer, Predicate, QuestionType, UnknownReason
+from router.questions import Answer, NoulAnswer, Predicate, QuestionType, Unknown, UnknownReason
 from router.scan.rules import Result
 from router.signals.guards import hazard_key, rule_of
 from tests.support.virtual_time import now, run
@@ -450,3 +450,17 @@ def test_a_client_that_leaves_while_a_large_input_is_cut_ends_everything(monkeyp
         assert (world.flying, len(world.sent)) == (0, 1)
 
     run(work())
+@pytest.mark.parametrize("deadline", [100.0, 2.5 * TAKES])
+@pytest.mark.parametrize("end", ["xyzzy", "calm", " " * len(LARGE)])
+def test_the_stage_is_asked_where_the_tail_of_a_large_input_says_all(
+    monkeypatch: pytest.MonkeyPatch, end: str, deadline: float
+) -> None:
+    world = large(monkeypatch, plan_s=3 * TAKES)
+    found = world.read(LARGE + end, rule("is_code", noul(), timeout_ms=60_000), view="view", deadline=deadline)
+    late = deadline < 3 * TAKES and end != "xyzzy"
+    answer = Unknown(UnknownReason.TIMEOUT) if late else NoulAnswer(0.01)
+    assert found.answers == {"is_code": answer}
+    if end == "xyzzy":
+        assert (found.outcomes["attack"].result, len(world.sent)) == (Result.MATCH, 2)
+
+
