@@ -85,7 +85,8 @@ def result_of(rule: GuardRule, outcomes: Mapping[str, Outcome], *, waits: bool) 
         min((part.coverage for part in parts), key=lambda coverage: coverage.share),
         unread=next((part.unread for part in parts if part.unread is not None), None),
     )
-    if found.reading.matched:
+    # What less than a threshold says of a part, the rest may undo: there the policy has the say.
+    if found.reading.matched and not any(part.by_policy for part in parts):
         return replace(found, decided=any(part.decided for part in parts))
     if any(part.result is Result.NO_MATCH for part in parts):
         return found if found.reading.matched is False else replace(found, reading=by_policy(rule, "no_match"))

@@ -81,6 +81,17 @@ def test_on_unscanned_is_a_policy(result: Result, matched: bool) -> None:
     assert found.failed_closed == ("on_unscanned" if matched else None)
 
 
+@pytest.mark.parametrize(
+    ("result", "matched"), [(Result.MATCH, True), (Result.NO_MATCH, False), (Result.UNKNOWN, None)]
+)
+def test_what_an_unread_window_could_undo_is_for_the_policy(result: Result, matched: bool | None) -> None:
+    calm = replace(ATTACK, family="systemone", predicate=Predicate(lt=0.5), on_unknown=None)
+    reason = LATE if result is Result.UNKNOWN else None
+    found = came(calm, outcome(result, NoulAnswer(0.1), PART, by_policy=True, unread=LATE, reason=reason))
+    assert found.reading.matched is matched
+    assert (found.failed_closed, found.decided) == ("on_unscanned" if matched else None, False)
+
+
 @pytest.mark.parametrize("policy", ["match", "no_match", None])
 def test_nothing_read_is_what_on_unknown_says(policy: Any) -> None:
     rule = replace(ATTACK, on_unknown=policy)
