@@ -250,3 +250,8 @@ def test_a_text_holds_many() -> None:
 
 def test_findings_are_compared_by_value() -> None:
     assert recognise(Seen("x bob@firma.de")) == [Finding(2, 14, "EMAIL_ADDRESS", "email")]
+
+
+def test_half_a_surrogate_pair_is_a_character_like_any_other() -> None:
+    text = "\ud83d call \ude00 415-555-0134 \ud800 password: hunter22"
+    assert [name for name, _ in found(text)] == ["phone", "assigned_secret"]
