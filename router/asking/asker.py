@@ -246,6 +246,7 @@ class Asker:
             if not await waiting.room(gate, inquiry, deployment):
                 return
             inquiry.began = self._clock()
+            inquiry.again_from = min(inquiry.again_from, inquiry.began)
             inquiry.wait_s = min(inquiry.call.timeout_s, inquiry.deadline - inquiry.began)
             if inquiry.wait_s <= 0:
                 break

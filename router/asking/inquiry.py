@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -24,7 +25,7 @@ class Inquiry:
     A call is made once, and again only while the request waits for room in its model. `began` and `wait_s` are of the
     last attempt, and `failed` says why it could not be made. `sources` hold every question, part by part and by id.
     `own` are the calls that were made for it, each of `unsent` could not be, and `refused` says that none was. `again`
-    asks again, once a call found no room; `told` is called then.
+    asks again, once a call found no room; `told` is called then. Attempts from `again_from` on are its.
     """
 
     call: Call
@@ -41,6 +42,7 @@ class Inquiry:
     again: asyncio.Task[None] | None = None
     over: bool = False
     told: Callable[[], None] | None = None
+    again_from: float = math.inf
 
     @property
     def waiting(self) -> bool:
@@ -60,7 +62,7 @@ class Inquiry:
         values = (source for sources in self.sources for _, source, began in sources.values() if began == self.began)
         for exchange in {value for value in values if isinstance(value, Exchange)}:
             if exchange.report is None or not self.in_time(exchange):
-                return CallOutcome.TIMEOUT
+                return CallOutcome.OVERLOADED if self.cut_off(exchange) else CallOutcome.TIMEOUT
             if exchange.report.outcome is not CallOutcome.OK:
                 return exchange.report.outcome
         return CallOutcome.OK
@@ -68,6 +70,11 @@ class Inquiry:
     def in_time(self, exchange: Exchange) -> bool:
         """Whether a call ended while somebody of this request waited for it."""
         return exchange.ended_at is not None and exchange.ended_at <= self.waits[exchange]
+
+    def cut_off(self, exchange: Exchange) -> bool:
+        """Whether the signals' deadline ended the wait for a call that was made again: the model has still not answered
+        then, which is no failure of another kind."""
+        return self.began >= self.again_from and self.waits[exchange] >= self.deadline
 
     def answer(self, consumer: Consumer, index: int) -> Answer:
         """What a rule that reads part `index` gets: each of its answers as it stood when the rule's own time was up."""
@@ -77,7 +84,9 @@ class Inquiry:
         for asked in consumer.asked:
             key, source, began = self.sources[index][asked.id]
             if isinstance(source, Exchange):
-                source = source.answer(key, self.until(consumer, began))
+                until = self.until(consumer, began)
+                cut = began >= self.again_from and until >= self.deadline and not source.ended_by(until)
+                source = NO_ROOM if cut else source.answer(key, until)
             answers[asked.id] = source
         return for_consumer(consumer, answers)
 

@@ -92,9 +92,11 @@ class Exchange:
 
     def answer(self, key: bytes, until: float) -> Answer:
         """What somebody who waited until then has got."""
-        if self.ended_at is None or self.ended_at > until:
-            return _LATE
-        return self.answers.get(key, self.failure)
+        return self.answers.get(key, self.failure) if self.ended_by(until) else _LATE
+
+    def ended_by(self, moment: float) -> bool:
+        """Whether it had ended then."""
+        return self.ended_at is not None and self.ended_at <= moment
 
 
 class Line:

@@ -19,7 +19,7 @@ Stretch = tuple[int, int]
 class AskedQuestion:
     """The state of a question. `matched` holds the rules that a window has decided."""
 
-    __slots__ = ("_failures", "_lost", "_read", "_small", "evidence", "matched", "question")
+    __slots__ = ("_failures", "_lost", "_lost_room", "_read", "_small", "evidence", "matched", "question")
 
     def __init__(self, question: WatchedQuestion, windows: int) -> None:
         self.question = question
@@ -29,6 +29,7 @@ class AskedQuestion:
         self._small: dict[Side, list[Stretch]] = {side: [] for side in BOTH}
         self._failures: Counter[UnknownReason] = Counter()
         self._lost = 0
+        self._lost_room = False
 
     @property
     def open(self) -> bool:
@@ -55,6 +56,7 @@ class AskedQuestion:
         """A window, or a second look (`again`), has no answer."""
         if again:
             self._lost += 1
+            self._lost_room |= reason is UnknownReason.OVERLOADED
         else:
             self._failures[reason] += 1
 
@@ -96,7 +98,9 @@ class AskedQuestion:
         found = outcome(rule, self.evidence.answer, coverage, unread, matched=matched, cut=cut)
         found = replace(found, rereads_left=0 if matched else looks + self._lost)
         if coverage.result == "full":
-            return found
+            # A rule is undecided before the second look that is due, so to have had no room for that is to be unread.
+            lacking = self._lost_room and not (cut or matched)
+            return replace(found, unread=UnknownReason.OVERLOADED) if lacking else found
         return replace(found, unread=UnknownReason.NOT_ASKED if cut or matched else unread)
 
     def _coverage(self, windows: Sequence[Window]) -> Coverage:

@@ -4,7 +4,8 @@ Whoever drives it tells it what happens and when, and gets back what to send:
 
 1. `start(now)` gives the first windows. Each `Ask` is one call to one deployment.
 2. `answered` and `failed` tell what became of a call; both give the windows to send next.
-3. `overloaded` tells that a call found no room and is being asked again, `freed` that its model answers again.
+3. `overloaded` tells that a call found no room and is being asked again, `freed` that its model answers again. What the
+   deadline finds still waiting was not read for want of room.
 4. `reconsider(now)` tells that something else about the request became known; `expire(now)` that time is up.
 5. When `ended` is set nothing is sent any more, whatever is told; what is still in flight is of no interest.
    `outcomes` then says what every rule comes to.
@@ -110,6 +111,7 @@ class ScanMachine:
         self._lanes = {name: _Lane(lane) for name, lane in lanes.items()}
         self._scans: list[InputScan] = []
         self._flights: dict[int, _Flight] = {}
+        self._no_room: set[int] = set()
         self._ids = count()
         self._matched: list[tuple[str, InputScan, int]] = []
         for given in inputs:
@@ -149,13 +151,14 @@ class ScanMachine:
         flight = self._landed(call, now)
         if flight is None:
             return []
-        self._count(flight.scan, flight.part, flight.length, dict.fromkeys(flight.asked, reason))
+        self._lose(flight, reason)
         return self._go_on(now)
 
     def overloaded(self, call: int) -> None:
         """A call found no room and waits for it: its scan's time says nothing of how fast the model reads."""
         if call in self._flights:
             self._flights[call].scan.waited = True
+            self._no_room.add(call)
 
     def freed(self, deployment: str, now: float) -> None:
         """The model answers again: scans that waited for it judge their pace from here on."""
@@ -171,6 +174,8 @@ class ScanMachine:
     def expire(self, now: float) -> None:
         """Time is up, if it is."""
         if self.ended is None and now >= self._deadline:
+            for call in self._no_room:
+                self._lose(self._flights[call], UnknownReason.OVERLOADED)
             self.ended = End.DEADLINE
 
     # What there is to know.
@@ -189,16 +194,17 @@ class ScanMachine:
     # How it works.
 
     def _landed(self, call: int, now: float) -> _Flight | None:
+        # What comes at the last moment still counts.
+        if now > self._deadline:
+            self.expire(now)
         flight = self._flights.pop(call, None)
         if flight is None:
             return None
+        self._no_room.discard(call)
         lane = self._lanes[flight.scan.given.deployment]
         lane.shared.change(-1, now)
         lane.busy -= 1
         flight.scan.in_flight -= 1
-        # What comes at the last moment still counts.
-        if now > self._deadline:
-            self.expire(now)
         return flight if self.ended is None else None
 
     def _found(self, scan: InputScan, number: int, answers: Mapping[str, Answer]) -> Found | UnknownReason:
@@ -214,6 +220,9 @@ class ScanMachine:
         for question, rule in decided:
             self._matched.append((rule.key, scan, scan.questions.index(question)))
         self._check(rule.key for _, rule in decided)
+
+    def _lose(self, flight: _Flight, reason: UnknownReason) -> None:
+        self._count(flight.scan, flight.part, flight.length, dict.fromkeys(flight.asked, reason))
 
     def _check(self, rules: Iterable[str]) -> None:
         """End when one of these matches settles that the request is refused."""

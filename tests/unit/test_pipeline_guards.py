@@ -359,6 +359,24 @@ def test_a_part_left_unread_for_overload_is_not_let_through() -> None:
     assert found.status == 429
 
 
+@pytest.mark.parametrize("read", [0, 10, 60])
+@pytest.mark.parametrize("attack", ["", "on_unknown: no_match", "on_unscanned: no_match"])
+def test_the_deadline_of_all_signals_leaves_what_waits_for_room_unread_for_overload(read: int, attack: str) -> None:
+    """Not as a late answer would: that refuses as if it were an attack, or lets a part that nobody read through."""
+    calls = iter(range(1000))
+    some: Says = lambda text, preset, now: Overloaded("no room") if next(calls) >= read else 0.01  # noqa: E731
+    catalog = "on_signal_overload: {action: retry, wait_ms: 60000}\n    signal_timeout_ms: 9500"
+    house = House(some, attack=attack, catalog=catalog)
+    found = house.decided(LONG)
+    assert isinstance(found, Reply)
+    assert (found.status, house.took) == (429, 9.5)
+    ended = 'vsr_signal_overload_waits_total{deployment="guard",outcome="overloaded"}'
+    assert value(house.metrics, ended) == 4 + (read == 0), "what was in flight, and the routing question's call"
+    if read == 0:
+        assert house.notes.waited is not None
+        assert house.notes.waited.ended == "overloaded"
+
+
 def test_recorded_requests_are_decided_again() -> None:
     house = House()
     assert refused(house.decided("xyzzy"))

@@ -228,7 +228,10 @@ class GuardedStage:
         if not done:
             self._machine.expire(now)
         if self._machine.ended is not None:
-            await self._give_up([task for task, flight in self._flights.items() if not flight.shared])
+            # What the deadline found waiting for room ends by itself, and is counted then.
+            kept = self._no_room if self._machine.ended is End.DEADLINE else ()
+            over = [task for task, flight in self._flights.items() if not flight.shared and id(flight) not in kept]
+            await self._give_up(over)
 
     def _landed(self, task: asyncio.Task[Mapping[str, Answer]], now: float) -> None:
         flight, found = self._flights.pop(task), task.result()

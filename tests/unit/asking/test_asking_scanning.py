@@ -346,6 +346,29 @@ def test_windows_wait_for_room_with_the_request_and_learn_no_pace_from_it() -> N
     assert world.waiting.report is not None
 
 
+def test_a_call_made_again_that_the_deadline_cuts_off_has_still_found_no_room() -> None:
+    world = World()
+    world.takes = lambda number: 50.0 if number else 0.1
+    world.says = lambda text: Overloaded("no room") if len(world.sent) == 1 else 0.01
+    reports: list[str] = []
+
+    async def work() -> GuardedAnswers:
+        world.desk = Desk(asyncio.get_running_loop())
+        world.waiting = RequestWait(world.desk, 2.0, 3.0, ended=lambda _, outcome: reports.append(outcome.value))
+        questions = rule("hasty", noul(), timeout_ms=500), rule("patient", noul("B?"), timeout_ms=60_000)
+        stage = world.stage(world.asker(), questions, 3.0)
+        try:
+            return await stage.read({("m", USER): "text"}, {FRESH: "text", USER: "text"})
+        finally:
+            world.waiting.leave()
+
+    found = run(work())
+    assert found.answers == {"hasty": Unknown(UnknownReason.TIMEOUT), "patient": Unknown(UnknownReason.OVERLOADED)}
+    assert found.outcomes["attack"].reason is UnknownReason.OVERLOADED
+    assert reports == ["overloaded"]
+    assert len(world.sent) == 2
+
+
 def test_without_a_wait_what_finds_no_room_is_unread_for_that() -> None:
     world = World(says=lambda text: Overloaded("no room"))
     outcome = world.read(HARMLESS).outcomes["attack"]
@@ -439,17 +462,6 @@ def test_the_tail_counts_where_a_deadline_comes_before_a_large_input_is_cut(monk
     assert world.ended_at == pytest.approx(2 * TAKES)
 
 
-def test_a_client_that_leaves_while_a_large_input_is_cut_ends_everything(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = large(monkeypatch, plan_s=50.0)
-
-    async def work() -> None:
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.5):
-                await world.stage(world.asker(), (), 100.0).read({}, {FRESH: LARGE, USER: LARGE})
-        await asyncio.sleep(60)
-        assert (world.flying, len(world.sent)) == (0, 1)
-
-    run(work())
 @pytest.mark.parametrize("deadline", [100.0, 2.5 * TAKES])
 @pytest.mark.parametrize("end", ["xyzzy", "calm", " " * len(LARGE)])
 def test_the_stage_is_asked_where_the_tail_of_a_large_input_says_all(
@@ -464,3 +476,14 @@ def test_the_stage_is_asked_where_the_tail_of_a_large_input_says_all(
         assert (found.outcomes["attack"].result, len(world.sent)) == (Result.MATCH, 2)
 
 
+def test_a_client_that_leaves_while_a_large_input_is_cut_ends_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = large(monkeypatch, plan_s=50.0)
+
+    async def work() -> None:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.5):
+                await world.stage(world.asker(), (), 100.0).read({}, {FRESH: LARGE, USER: LARGE})
+        await asyncio.sleep(60)
+        assert (world.flying, len(world.sent)) == (0, 1)
+
+    run(work())

@@ -332,16 +332,20 @@ def test_a_diluted_attack_at_the_very_end_is_found_by_the_half_window() -> None:
     assert len(found.asks) == 2
 
 
-def test_a_second_look_that_is_lost_is_told() -> None:
+@pytest.mark.parametrize(("reason", "unread"), [("timeout", None), ("overloaded", UnknownReason.OVERLOADED)])
+def test_a_second_look_that_is_lost_is_told(reason: UnknownReason, unread: UnknownReason | None) -> None:
+    """For want of room it leaves the rule unread: the request must come back for it."""
+
     def model(ask: Ask) -> tuple[float, Reply]:
         seen.append(ask.text)
         if len(ask.text) == 512:
-            return 1.0, UnknownReason.TIMEOUT
+            return 1.0, UnknownReason(reason)
         return 1.0, {"q0": NoulAnswer(0.3 if len(seen) == 1 else 0.0001)}
 
     seen: list[str] = []
     outcome = drive(given(filler(9000)), FLAT, model).machine.outcomes["attack"]
     assert (outcome.result, str(outcome.coverage), outcome.rereads_left) == (Result.NO_MATCH, "full", 1)
+    assert outcome.unread == unread
 
 
 def test_a_match_elsewhere_calls_second_looks_off() -> None:
