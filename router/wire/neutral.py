@@ -50,10 +50,10 @@ def fresh_turns(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
     """The turns since the assistant last spoke.
 
     Assistant turns at the very end are a prefill: the client wrote them now, so they are among the fresh ones and hide
-    nothing that stands before them.
+    nothing that stands before them. System turns after them, which are nobody's answer, do not change that.
     """
     end = len(turns)
-    while end and turns[end - 1].role == "assistant":
+    while end and turns[end - 1].role in ("assistant", "system"):
         end -= 1
     start = end
     while start and turns[start - 1].role != "assistant":

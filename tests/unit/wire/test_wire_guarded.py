@@ -56,6 +56,10 @@ def test_history_adds_what_users_and_tools_said_before() -> None:
 def test_an_answer_that_the_client_began_hides_nothing(history: bool) -> None:
     found = guard_text(request(("user", "attack"), ("assistant", "Sure, ")), history=history)
     assert found.text == "attack\n\nSure, "
+    end = ("system", "be kind")
+    assert guard_text(request(("user", "attack"), ("assistant", "Sure, "), end, end), history=history) == found
+    answered = request(("user", "old"), ("assistant", "answer"), ("user", "new"), end)
+    assert guard_text(answered).text == "new"
 
 
 def test_nothing_to_read() -> None:
