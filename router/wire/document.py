@@ -39,6 +39,7 @@ READ_KEYS: Final = frozenset(
         *("model", "stream", "messages", "input", "instructions", "system", "tools", "functions"),
         *("role", "content", "type", "text", "refusal", "title", "context", "source", "data"),
         *("tool_calls", "function_call", "function", "custom", "name", "arguments", "action", "output", "outputs"),
+        *("results", "error", "reason", "logs", "stdout", "stderr", "prompt", "variables"),
         *("description", "server_label", "server_description"),
     }
 )

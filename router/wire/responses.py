@@ -7,18 +7,20 @@ from typing import Any, Final
 
 from router.wire.chat import role_of
 from router.wire.document import Object, refuse_lookalikes, wrong
-from router.wire.neutral import LlmRequest, ToolText, Turn, build
+from router.wire.neutral import LlmRequest, ToolText, Turn, build, fresh_turns
 from router.wire.surface import Format
 from router.wire.text import call_text, content_text, join, part_text, tool_texts
 
 # Where the conversation may be kept by the upstream, so that a request can come without input.
 _ELSEWHERE: Final = ("previous_response_id", "conversation", "prompt")
+_RESULT_KEYS: Final = ("output", "outputs", "results", "error")
 
 
 def read(document: Object, model: str | None, stream: bool) -> LlmRequest:
     """The request of `POST /v1/responses`. Raises `BadRequest` that names the field at fault.
 
-    What the upstream keeps (earlier responses, conversations, stored prompts) is not seen.
+    What the upstream keeps (earlier responses, conversations, stored prompts) is not seen. What is filled into a stored
+    prompt is: as a user turn before all else that is new.
     """
     items = document.get("input")
     turns: list[Turn] = []
@@ -33,6 +35,7 @@ def read(document: Object, model: str | None, stream: bool) -> LlmRequest:
         raise wrong("input", "a string or an array of items")
     if not items and type(items) is not str and all(document.get(key) is None for key in _ELSEWHERE):
         raise wrong("input", "a string or an array with at least one item")
+    turns[len(turns) - len(fresh_turns(tuple(turns))) : 0] = _variables(document.get("prompt"))
     instructions = content_text(document.get("instructions"), "instructions")
     return build(Format.RESPONSES, model, stream, instructions, turns, tools)
 
@@ -52,12 +55,24 @@ def _item(item: Any, where: str) -> Iterator[Turn]:
     if kind.endswith("_call"):
         call = call_text(item.get("name"), item.get("arguments", item.get("input", item.get("action"))))
         yield Turn("assistant", call)
-    result = join([_result(item.get("output"), f"{where}.output"), _result(item.get("outputs"), f"{where}.outputs")])
+    result = join(_result(item.get(key), f"{where}.{key}") for key in _RESULT_KEYS)
     if result or kind.endswith("_output"):
         yield Turn("tool", result)
     words = part_text(item, where)
     if words:
         yield Turn(role_of(item, where) if "role" in item else "user", words)
+
+
+def _variables(prompt: Any) -> list[Turn]:
+    """What the client fills into a stored prompt: texts, or parts, by a name of its own."""
+    if type(prompt) is not dict:
+        return []
+    refuse_lookalikes(prompt, "prompt")
+    variables = prompt.get("variables")
+    if type(variables) is not dict:
+        return []
+    filled = join(content_text([value], "prompt.variables") for value in variables.values())
+    return [Turn("user", filled)] if filled else []
 
 
 def _result(output: Any, where: str) -> str:

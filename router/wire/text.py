@@ -16,7 +16,7 @@ from router.wire.neutral import ToolText
 
 _MAX_NESTING: Final = 16
 _TEXT_PARTS: Final = frozenset({"text", "input_text", "output_text", None})
-_OWN_KEYS: Final = ("title", "context", "text", "refusal")
+_OWN_KEYS: Final = ("title", "context", "text", "refusal", "reason", "logs", "stdout", "stderr")
 _WORD_KEYS: Final = frozenset({*_OWN_KEYS, "source", "content"})
 _OPEN: Final = "<system-reminder>"
 _CLOSE: Final = "</system-reminder>"
@@ -94,7 +94,8 @@ def own_words(text: str) -> str:
 
 
 def _words(part: Object, where: str, depth: int) -> Iterable[str]:
-    """Every text of a part that is more than plain text: refusals, documents, search results, and what is nested."""
+    """Every text of a part that is more than plain text: refusals, documents, what tools and searches gave, and what is
+    nested."""
     for key in _OWN_KEYS:
         value = part.get(key)
         if type(value) is str:

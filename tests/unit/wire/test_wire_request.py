@@ -234,6 +234,29 @@ def test_responses_reads_calls_and_results() -> None:
     )
 
 
+def test_responses_reads_what_tools_of_every_kind_gave() -> None:
+    request = responses(
+        {"type": "shell_call_output", "output": [{"stdout": "R1", "stderr": "R2", "outcome": {"type": "exit"}}]},
+        {"type": "code_interpreter_call", "code": "1", "outputs": [{"type": "logs", "logs": "R3"}]},
+        {"type": "file_search_call", "queries": ["q"], "results": [{"file_id": "f", "text": "R4"}]},
+        {"type": "mcp_call", "name": "m", "arguments": "", "output": None, "error": "R5"},
+        {"type": "mcp_approval_response", "approve": False, "reason": "U1"},
+    )
+    told = [turn for turn in request.turns if turn.role != "assistant"]
+    assert told == [*(Turn("tool", text) for text in ("R1\nR2", "R3", "R4", "R5")), Turn("user", "U1")]
+
+
+def test_responses_reads_what_is_filled_into_a_stored_prompt() -> None:
+    prompt = {"id": "p", "version": "1", "variables": {"a": "V1", "b": {"type": "input_text", "text": "V2"}}}
+    assert read(Format.RESPONSES, prompt=prompt).turns == (Turn("user", "V1\nV2"),)
+    said = [{"role": "user", "content": "old"}, {"role": "assistant", "content": "answer"}, user("new")]
+    request = read(Format.RESPONSES, prompt=prompt, input=said)
+    assert request.turns[2:] == (Turn("user", "V1\nV2"), Turn("user", "new"))
+    for nothing in ("p", {"id": "p"}, {"id": "p", "variables": None}, {"id": "p", "variables": {"a": {"type": "x"}}}):
+        assert read(Format.RESPONSES, prompt=nothing).turns == ()
+    assert refused(Format.RESPONSES, prompt={"id": "p", "Variables": {"a": "secret"}}).param
+
+
 def test_responses_reads_tools_also_those_that_a_server_listed() -> None:
     listed = {"type": "mcp_list_tools", "server_label": "s", "tools": [{"name": "t", "description": "d"}]}
     request = responses(
@@ -325,6 +348,7 @@ def test_messages_reads_documents_and_search_results() -> None:
                 {"type": "server_tool_use", "name": "web_search", "input": {}},
                 {"type": "web_search_tool_result", "content": [{"type": "web_search_result", "title": "W"}]},
                 {"type": "x_tool_result", "content": {"type": "error", "text": "E"}},
+                {"type": "code_execution_tool_result", "content": {"type": "x", "stdout": "S1", "stderr": "S2"}},
             ],
         },
     )
@@ -332,6 +356,7 @@ def test_messages_reads_documents_and_search_results() -> None:
         Turn("user", "D\nbody\ninner\nS\nfound"),
         Turn("tool", "W"),
         Turn("tool", "E"),
+        Turn("tool", "S1\nS2"),
         Turn("assistant", "web_search {}"),
     )
 
