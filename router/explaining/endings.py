@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from router.config.actions import Recording
-from router.config.measures import Price
+from router.explaining.costs import UNPRICED, Rates
 from router.observe.replay import Ending
 from router.wire.usage import Usage, usage_in
 
@@ -55,7 +55,7 @@ class Ended(msgspec.Struct, frozen=True):
     body: bytes | None
     truncated: bool
     tail: bytes = b""
-    price: Price | None = None
+    rates: Rates | None = None
 
 
 def ending(ended: Ended) -> Ending:
@@ -72,18 +72,9 @@ def ending(ended: Ended) -> Ending:
         "response_truncated": ended.truncated,
         "prompt_tokens": usage.prompt,
         "completion_tokens": usage.completion,
-        **_cost(usage, ended.price),
+        **(UNPRICED if ended.rates is None else ended.rates.told(usage)),
     }
     return Ending(ended.id, summary, ended.body)
-
-
-def _cost(usage: Usage, price: Price | None) -> dict[str, float | str | None]:
-    """What the answer cost, where both its tokens and their prices are known."""
-    read, written = (price.prompt, price.completion) if price is not None else (None, None)
-    if price is None or read is None or written is None or usage.prompt is None or usage.completion is None:
-        return {"actual_cost": None, "currency": None}
-    cost = (usage.prompt * read + usage.completion * written) / 1_000_000
-    return {"actual_cost": round(cost, 9), "currency": price.currency}
 
 
 class EndingWatch:
@@ -99,8 +90,8 @@ class EndingWatch:
         "_id",
         "_kept",
         "_pieces",
-        "_price",
         "_put",
+        "_rates",
         "_room",
         "_status",
         "_tail",
@@ -115,14 +106,14 @@ class EndingWatch:
         recording: Recording,
         put: Callable[[Ended], object],
         clock: Callable[[], float],
-        price: Price | None = None,
+        rates: Rates | None = None,
     ) -> None:
         self._id = id
         self._at = at
         self._put = put
         self._clock = clock
         self._room = recording.max_body_bytes if recording.response_body else 0
-        self._price = price
+        self._rates = rates
         self._kept = False
         self._tail = b""
         self._pieces: list[bytes] = []
@@ -161,7 +152,7 @@ class EndingWatch:
         first = None if self._first is None else max(self._first - self._at, 0.0)
         seconds = max(now - self._at, 0.0)
         ended = Ended(
-            self._id, now, seconds, self._status, first, state, reason, body, self._truncated, self._tail, self._price
+            self._id, now, seconds, self._status, first, state, reason, body, self._truncated, self._tail, self._rates
         )
         self._put(ended)
 

@@ -26,11 +26,12 @@ from router.config.services import REQUEST_ID, ReplaySettings
 from router.deciding.engine import Outcome
 from router.deciding.guarded import GuardResult
 from router.explaining.answers import answer_record, guard_record, reading_record
+from router.explaining.costs import rates_of
 from router.explaining.endings import Ended, EndingWatch, State, ending
 from router.explaining.facts import rule_ids, verdict_id
 from router.explaining.notes import Notes
+from router.explaining.routes import projection_trace, route_diagnostics
 from router.explaining.scans import coverages
-from router.explaining.waits import wait_json
 from router.explaining.watching import Seen
 from router.observe.replay import Ending, ReplayWriter, Row
 from router.questions import Answer
@@ -42,6 +43,9 @@ from router.wire.tool_steps import ToolStep, tool_steps
 
 OTHER: Final = "(other)"
 """Stands for a model's name that no configuration knows: what a client writes there may be anything."""
+
+PLUGIN: Final = "router_replay"
+"""What a decision has that says how its requests are recorded."""
 
 _LONGEST_ID: Final = 128
 _MOST_KNOWN: Final = 64
@@ -86,8 +90,11 @@ class Recorder:
         writer: ReplayWriter[Sketch | Ended],
         *,
         clock: Callable[[], float] = time.time,
+        ran: Callable[[str, str], None] = lambda recipe, decision: None,
     ) -> None:
+        """`ran` is told of each request that is recorded because its decision has the plugin `router_replay`."""
         self._settings = settings
+        self._ran = ran
         self._writer = writer
         self._clock = clock
 
@@ -99,11 +106,14 @@ class Recorder:
         sketch = self._sketch(plan, head, body, notes, recording)
         if not self._writer.put(sketch):
             return {}
+        if sketch.recipe is not None and (rule := sketch.decision) is not None and rule.actions.recording is not None:
+            self._ran(sketch.recipe, rule.name)
         told = {"replay_id": sketch.id}
         if sketch.state is not State.IN_PROGRESS:
             return told
-        price = notes.target.model.price if isinstance(notes.target, Target) else None
-        return Seen(told, EndingWatch(sketch.id, sketch.at, recording, self._writer.put, self._clock, price))
+        target = notes.target
+        rates = rates_of(plan, target.model, sketch.decision) if isinstance(target, Target) else None
+        return Seen(told, EndingWatch(sketch.id, sketch.at, recording, self._writer.put, self._clock, rates))
 
     def _recording(self, plan: Plan, notes: Notes) -> Recording:
         """What is recorded of this request: as its decision says, and no text where that keeps nothing of the turn."""
@@ -217,17 +227,16 @@ class Encoder:
             "signals": {_key(name): reading.matched for name, reading in readings.items()},
             "signal_values": values,
             "signal_confidences": confidences,
-            "signal_errors": {_key(name): one.reason for name, one in readings.items() if one.reason is not None},
             "projection_scores": {name: list(score) for name, score in outcome.projected.scores.items()}
             if outcome is not None
             else {},
             "projections": {name: verdict.truth for name, verdict in outcome.projected.outputs.items()}
             if outcome is not None
             else {},
-            "applied_unknown_policy": list(outcome.applied) if outcome is not None else [],
+            "projection_trace": projection_trace(sketch.plan, sketch.recipe, outcome),
             "answers": answers,
             "scan_coverage": coverages(sketch.guards),
-            "overload_wait": wait_json(sketch.waited),
+            "route_diagnostics": route_diagnostics(readings, outcome, sketch.waited),
         }
 
     def _rule_ids(self, plan: Plan, recipe: str | None) -> dict[str, str]:

@@ -11,7 +11,7 @@ from router.config.credentials import KeyUnavailable, read_key
 from router.config.deployments import KeySource
 from router.config.services import RedisSettings, ReplaySettings
 from router.explaining.endings import Ended
-from router.explaining.records import Encoder, Recorder, Sketch
+from router.explaining.records import PLUGIN, Encoder, Recorder, Sketch
 from router.observe import Metrics
 from router.observe.replay import Bounds, Replays, ReplayStore, ReplayWriter
 from router.observe.replay_metrics import ReplayMetrics
@@ -33,7 +33,7 @@ def recording(settings: ReplaySettings, metrics: Metrics, environ: Mapping[str, 
     except OSError as error:
         raise StartFailed(f"global.services.router_replay: {error}") from None
     try:
-        yield Recorder(settings, writer)
+        yield Recorder(settings, writer, ran=lambda recipe, decision: metrics.plugin(recipe, decision, PLUGIN)())
     finally:
         writer.stop()
 

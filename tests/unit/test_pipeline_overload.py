@@ -258,4 +258,4 @@ async def test_a_record_tells_of_the_wait() -> None:
     Recorder(settings, cast(Any, writer), clock=lambda: 0.0).seen(house.plan, Head("POST", CHAT, {}), b"", notes)
     row: Any = Encoder()(put[0])
     detail: Mapping[str, Any] = row.detail
-    assert detail["overload_wait"]["ended"] == "ok"
+    assert detail["route_diagnostics"]["overload_wait"]["ended"] == "ok"

@@ -6,6 +6,7 @@ import pytest
 
 from router.config.actions import Recording
 from router.config.measures import Price
+from router.explaining.costs import Rates
 from router.explaining.endings import TAIL_BYTES, Ended, EndingWatch, Reason, State, ending
 
 TEXT = Recording(True, True, True, 10)
@@ -15,10 +16,10 @@ STREAM = {"content-type": "text/event-stream"}
 class Watching:
     """A watch with a clock of its own; the request was decided at 100."""
 
-    def __init__(self, recording: Recording = TEXT, price: Price | None = None) -> None:
+    def __init__(self, recording: Recording = TEXT, rates: Rates | None = None) -> None:
         self.now = 100.0
         self.told: list[Ended] = []
-        self.watch = EndingWatch("id1", 100.0, recording, self.told.append, lambda: self.now, price)
+        self.watch = EndingWatch("id1", 100.0, recording, self.told.append, lambda: self.now, rates)
         self.watch.sent()
 
     def over(self, *, left: bool = False) -> Ended:
@@ -48,6 +49,9 @@ def test_an_answer_that_ends_well() -> None:
         "prompt_tokens": None,
         "completion_tokens": None,
         "actual_cost": None,
+        "baseline_cost": None,
+        "baseline_model": None,
+        "cost_savings": None,
         "currency": None,
     }
     assert ending(ended).content == b"abcdef"
@@ -68,7 +72,7 @@ def test_only_so_much_is_kept() -> None:
     [(Price("EUR", 2.0, 10.0), (0.00524, "EUR")), (Price("USD", 2.0, None), (None, None)), (None, (None, None))],
 )
 def test_tokens_and_cost_are_read_at_an_answers_end(price: Price | None, cost: tuple[float | None, str | None]) -> None:
-    watching = Watching(price=price)
+    watching = Watching(rates=Rates("m", price) if price is not None else None)
     watching.watch.headers(200, STREAM)
     watching.watch.body(b"x" * 9000, last=False)
     for piece in (b'data: {"usage":{"prompt_to', b'kens":120,"completion_tokens":500}}\n\n'):

@@ -36,6 +36,7 @@ from router.signals.reading import Reading
 from router.verdict import Forward
 from router.wire.http import Head, Reply
 from tests.support.plans import PLAIN, ScriptedAsker, generation_of, plan_of
+from tests.unit.explaining.test_explaining_costs import PRICED
 
 YES, NO, LATE = NoulAnswer(0.9), NoulAnswer(0.1), Unknown(UnknownReason.TIMEOUT)
 CANARY = "canary-5150"
@@ -99,7 +100,7 @@ async def test_a_refused_request_is_recorded_and_told_too(tmp_path: Path) -> Non
     (record,) = recording.records()
     assert verdict.headers["x-vsr-replay-id"] == record["id"]
     assert (record["lifecycle_state"], record["terminal_reason"]) == ("failed", "decision_unresolved")
-    assert record["signal_errors"] == {"systemone:is_code": "timeout"}
+    assert record["route_diagnostics"]["signal_errors"] == {"systemone:is_code": "timeout"}
 
 
 OTHER_MODEL = '{name: other, backend_refs: [{endpoint: "http://127.0.0.1:9101/v1"}]}'
@@ -160,6 +161,19 @@ async def test_an_answer_is_kept_where_that_is_wanted(tmp_path: Path) -> None:
     assert "response_body" not in (SqliteReplays(recording.path).get(record["id"]) or {})
 
 
+async def test_what_an_answer_cost_is_recorded_where_its_tokens_are_read(tmp_path: Path) -> None:
+    recording = Recording(tmp_path, OPEN)
+    verdict = await recording.send(chat(), text=PRICED)
+    assert isinstance(verdict, Forward)
+    assert verdict.watch is not None
+    verdict.watch.headers(200, {})
+    verdict.watch.body(b'{"usage":{"prompt_tokens":1000,"completion_tokens":100}}', last=True)
+    verdict.watch.over(left=False)
+    (record,) = recording.records()
+    assert (record["selected_model"], record["actual_cost"], record["currency"]) == ("coder", 0.002, "USD")
+    assert (record["baseline_model"], record["baseline_cost"], record["cost_savings"]) == ("general", 0.006, 0.004)
+
+
 PLUGIN = "plugins: [{type: router_replay, configuration: {capture_request_body: true, max_body_bytes: 20}}]"
 OWN = PLAIN.replace("modelRefs: [{model: general}]", f"modelRefs: [{{model: general}}]\n        {PLUGIN}")
 OWN += "global: {services: {router_replay: {path: /r.db}}}\n"
@@ -173,6 +187,18 @@ async def test_a_decision_may_have_records_of_its_own(tmp_path: Path) -> None:
     assert (other.watch, "replay_id" in other.metadata) == (None, False)
     (record,) = recording.records(content=True)
     assert (record["decision"], len(record["request_body"])) == ("all", 20)
+
+
+async def test_requests_that_the_plugin_records_are_told(tmp_path: Path) -> None:
+    told: list[tuple[str, str]] = []
+    recording = Recording(tmp_path)
+    recording.recorder = Recorder(
+        CLOSED, recording.writer, ran=lambda recipe, decision: told.append((recipe, decision))
+    )
+    await recording.send(chat("fixed"), text=OWN)
+    await recording.send(chat(), text=OWN)
+    await recording.send(chat("fixed"), text=OWN.replace("{capture_request_body: true, ", "{enabled: false, "))
+    assert told == [("fixed", "all")]
 
 
 async def test_tools_are_named_where_text_is_kept(tmp_path: Path) -> None:
