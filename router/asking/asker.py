@@ -153,7 +153,7 @@ class Asker:
         missing = self._look_up(inquiry, line)
         inquiry.failed = None
         if missing:
-            self._send(inquiry, line, missing)
+            self._send(inquiry, line, missing, waiting)
         waits: dict[Exchange, float] = {}
         for consumer, index in inquiry.call.readers:
             until = inquiry.until(consumer, inquiry.began)
@@ -193,7 +193,7 @@ class Asker:
             self._observer.looked_up(inquiry.call.deployment, hits, shared, misses)
         return missing
 
-    def _send(self, inquiry: Inquiry, line: Line, missing: _Missing) -> None:
+    def _send(self, inquiry: Inquiry, line: Line, missing: _Missing, waiting: RequestWait | None) -> None:
         call, told_s = inquiry.call, inquiry.wait_s
         if sum(map(len, missing.values())) < call.questions:
             parts = tuple(
@@ -205,6 +205,8 @@ class Asker:
         try:
             if not self._is_ready(call.deployment):
                 raise Unavailable("not ready")
+            if waiting is not None and inquiry.again is None and waiting.futile(line.gate or call.deployment):
+                raise Overloaded("the request has waited for room in vain")
             keys = [[key for _, key in left] for left in missing.values()]
             source = line.start(call, keys, told_s, self._observer)
             inquiry.own.append(source)

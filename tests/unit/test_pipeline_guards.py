@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import SimpleNamespace
@@ -102,8 +104,9 @@ def words(text: str, preset: str, now: float) -> float:
     return 0.95 if {"jailbreak": "xyzzy", "safety": "harmful", "pii": "4111"}.get(preset, "def ") in text else 0.01
 
 
-def plan_with(attack: str = "", catalog: str = "") -> Plan:
+def plan_with(attack: str = "", catalog: str = "", window: str = "") -> Plan:
     text = CONFIG.replace(" ATTACK", attack and f", {attack}").replace("CATALOG", catalog)
+    text = text.replace("overlap: 16}", f"overlap: 16{window}}}")
     return load(text, environ={}, describe=lambda _: CAN, serving=True).plan
 
 
@@ -375,6 +378,63 @@ def test_the_deadline_of_all_signals_leaves_what_waits_for_room_unread_for_overl
     if read == 0:
         assert house.notes.waited is not None
         assert house.notes.waited.ended == "overloaded"
+
+
+@pytest.mark.parametrize(("wait_ms", "calls", "took"), [(3000, 20, 5.0), (0, 5, 1.0)])
+def test_a_long_input_is_answered_when_its_wait_ends_and_asks_nothing_more(
+    wait_ms: int, calls: int, took: float
+) -> None:
+    """A model that still refuses is not asked about each window that is left, only to refuse that as well."""
+    full: Says = lambda *_: Overloaded("no room")  # noqa: E731
+    house = House(full, catalog=f"on_signal_overload: {{action: retry, wait_ms: {wait_ms}}}")
+    found = house.decided(LONG)
+    assert isinstance(found, Reply)
+    assert found.status == 429
+    assert house.took == pytest.approx(took, abs=0.05)
+    assert len(house.sent) <= calls
+
+
+def test_windows_left_are_read_when_others_find_room_after_a_wait_in_vain() -> None:
+    """A window that was given up leaves the request to come back for it, but an attack in another is refused."""
+
+    def says(text: str, preset: str, now: float) -> CallError | float:
+        return Overloaded("no room") if text in LONG[-1100:] and now < 99 else words(text, preset, now)
+
+    house = House(says, catalog="on_signal_overload: {action: retry, wait_ms: 3000}")
+    found = house.decided(LONG)
+    assert isinstance(found, Reply)
+    assert (found.status, refused(found)) == (429, False)
+    assert len(house.sent) > 32
+    middle = len(LONG) // 2
+    assert refused(
+        House(says, catalog="on_signal_overload: {action: retry, wait_ms: 3000}").decided(
+            f"{LONG[:middle]} xyzzy {LONG[middle:]}"
+        )
+    )
+
+
+def test_more_than_eight_windows_without_room_send_one_ahead() -> None:
+    sent: dict[str, list[float]] = {}
+
+    def says(text: str, preset: str, now: float) -> CallError | float:
+        times = sent.setdefault(text, [])
+        if now not in times:
+            times.append(now)  # when it is answered, a second after it was sent
+        return Overloaded("no room") if now < 20.5 else words(text, preset, now)
+
+    waiting = "on_signal_overload: {action: retry, wait_ms: 60000}"
+    house = House(says, catalog=waiting, window=", max_parallel: 64")
+    assert isinstance(house.decided(LONG), Forward)
+    windows = len(sent)
+    assert windows > 30
+    (first, all_at_once), *probes, (opened, others) = sorted(Counter(itertools.chain(*sent.values())).items())
+    assert (first, all_at_once) == (1.0, windows)
+    assert len(probes) > 3
+    assert {count for _, count in probes} == {1}, "one window, alone, per step"
+    assert all(later - earlier > 0.75 for (earlier, _), (later, _) in itertools.pairwise(probes[3:]))
+    answered = next(at for at, _ in probes if at >= 20.5)
+    assert opened == pytest.approx(answered + 1.0), "the answer to it lets all others ask"
+    assert others + sum(at >= 20.5 for at, _ in probes) == windows
 
 
 def test_recorded_requests_are_decided_again() -> None:

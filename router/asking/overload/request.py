@@ -66,6 +66,7 @@ class RequestWait:
         "_ended",
         "_ended_at",
         "_left",
+        "_unanswered",
         "_wait_s",
         "_waiting",
         "decided",
@@ -89,6 +90,7 @@ class RequestWait:
         self._began = 0.0
         self._ended_at = 0.0
         self._left = False
+        self._unanswered: set[str] = set()
         self.decided = decided
 
     async def room(self, gate: str, call: Hashable, deployment: str) -> bool:
@@ -96,7 +98,10 @@ class RequestWait:
 
         Cancelling it drops the call.
         """
-        if self._left or self._wait_s <= 0:
+        if self._left:
+            return False
+        if self._over and call not in self._calls:
+            self._unanswered.add(gate)
             return False
         known = self._calls.setdefault(call, _Call(deployment))
         told: asyncio.Future[bool]
@@ -110,6 +115,22 @@ class RequestWait:
         except asyncio.CancelledError:
             self.drop(gate, call)
             raise
+
+    def futile(self, gate: str) -> bool:
+        """Whether to spare this model further calls: the request has waited for it in vain, and it still refuses.
+
+        What they would read stays unread for overload, so the request is not forwarded anyway where it could be
+        refused, and the error need not wait until each window of a long input has been refused, too.
+        """
+        return gate in self._unanswered and self._desk.member.refuses(gate)
+
+    @property
+    def _over(self) -> bool:
+        """Whether a call that finds no room now has nothing to wait for."""
+        if self._wait_s <= 0:
+            return True
+        ends_at = None if self._waiting is None else self._waiting.wait.ends_at
+        return ends_at is not None and self._desk.clock.time() >= ends_at
 
     def ended(self, gate: str, call: Hashable, outcome: CallOutcome) -> None:
         """A call came to something else; calls that never were overloaded may be told, too."""
@@ -161,6 +182,8 @@ class RequestWait:
     def _settled(self, settled: Settled[Hashable]) -> None:
         call = self._calls[settled.call]
         call.outcome = settled.outcome
+        if settled.outcome is CallOutcome.OVERLOADED:
+            self._unanswered.add(settled.model)
         self._ended_at = self._desk.clock.time()
         self._ended(call.deployment, settled.outcome)
         if call.told is not None and not call.told.done():
