@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from typing import Final
 
 from router.questions import UnknownReason
 from router.scan.evidence import Evidence, Found, shortfall
 from router.scan.rules import Coverage, Outcome, WatchedQuestion, WatchedRule, outcome
 from router.scan.units import BOTH, Side
 from router.scan.windows import Window
+
+UNANSWERABLE: Final = (UnknownReason.INVALID_ANSWER, UnknownReason.INPUT_LIMIT)
+"""What a window's own text can bring about: a model that will not take it, or answers what is no answer."""
 
 Stretch = tuple[int, int]
 """From a byte to a byte, end exclusive."""
@@ -90,12 +94,16 @@ class AskedQuestion:
 
         `cut` says that the request was refused before; `looks` counts second looks that there was no time for.
         """
+        unanswerable = max(UNANSWERABLE, key=lambda reason: self._failures[reason])
         if self._failures[UnknownReason.OVERLOADED]:
             unread = UnknownReason.OVERLOADED
+        elif self._failures[unanswerable]:
+            unread = unanswerable
         elif self._failures:
             unread = self._failures.most_common(1)[0][0]
         coverage, matched = self._coverage(windows), rule.key in self.matched
-        found = outcome(rule, self.evidence.answer, coverage, unread, matched=matched, cut=cut)
+        judged = not self._failures[unanswerable]
+        found = outcome(rule, self.evidence.answer, coverage, unread, matched=matched, cut=cut, judged=judged)
         found = replace(found, rereads_left=0 if matched else looks + self._lost)
         if coverage.result == "full":
             # A rule is undecided before the second look that is due, so to have had no room for that is to be unread.

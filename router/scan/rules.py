@@ -1,7 +1,9 @@
 """What a rule wants of a scan, and what comes of it.
 
 A match in any window decides a rule. Without one, a rule of which all was read does not match; one of which only a part
-was read is decided by its `on_unscanned`, and one of which nothing was read is unknown whatever that says.
+was read is decided by its `on_unscanned`, and one of which nothing was read is unknown whatever that says. A window
+that the model got and would not or could not answer is not one that time ran out for: an attack that makes it so would
+hide behind the others, so `best_effort` leaves the rule unknown then.
 
 Sources: "Long inputs" (Coverage and failures).
 """
@@ -112,9 +114,19 @@ class Outcome:
 
 
 def outcome(
-    rule: WatchedRule, answer: Found | None, coverage: Coverage, unread: UnknownReason, *, matched: bool, cut: bool
+    rule: WatchedRule,
+    answer: Found | None,
+    coverage: Coverage,
+    unread: UnknownReason,
+    *,
+    matched: bool,
+    cut: bool,
+    judged: bool = True,
 ) -> Outcome:
-    """Decide a rule. `unread` is why something was left unread; `cut` says that the request was refused before."""
+    """Decide a rule. `unread` is why something was left unread; `cut` says that the request was refused before.
+
+    Not `judged`: the model had a window and gave no judgement of it, which no amount of other windows makes up for.
+    """
     if matched:
         return Outcome(Result.MATCH, answer, coverage, decided=coverage.result != "full")
     full = coverage.windows == coverage.of_windows
@@ -122,7 +134,8 @@ def outcome(
         return Outcome(Result.UNKNOWN, answer, coverage, UnknownReason.NOT_ASKED)
     if answer is None or not coverage.windows:
         return Outcome(Result.UNKNOWN, answer, coverage, unread)
-    if full or (rule.on_unscanned == "best_effort" and coverage.share >= (rule.min_coverage or 0.0)):
+    enough = judged and coverage.share >= (rule.min_coverage or 0.0)
+    if full or (rule.on_unscanned == "best_effort" and enough):
         return Outcome(Result.MATCH if rule.matches(answer) else Result.NO_MATCH, answer, coverage)
     if rule.on_unscanned in ("best_effort", "unknown"):
         return Outcome(Result.UNKNOWN, answer, coverage, unread, by_policy=True)

@@ -12,7 +12,7 @@ import pytest
 
 from router.asking.answer_cache import AnswerCache
 from router.asking.asker import Asker
-from router.asking.errors import CallError, CallOutcome, Overloaded, Unavailable
+from router.asking.errors import BadResponse, CallError, CallOutcome, Overloaded, Rejected, Unavailable
 from router.asking.line import Line
 from router.asking.overload.desk import Desk
 from router.asking.overload.request import RequestWait
@@ -254,6 +254,28 @@ def test_windows_that_fail_are_left_unread_and_the_others_count() -> None:
     outcome = world.read(HARMLESS).outcomes["attack"]
     assert outcome.coverage.result == "partial"
     assert outcome.unread is UnknownReason.UNAVAILABLE
+
+
+@pytest.mark.parametrize(
+    "failure", [Rejected("no"), Rejected("long", UnknownReason.INPUT_LIMIT), BadResponse("no JSON")], ids=str
+)
+@pytest.mark.parametrize(
+    ("policy", "result"),
+    [
+        ("best_effort", Result.UNKNOWN),
+        ("unknown", Result.UNKNOWN),
+        ("match", Result.MATCH),
+        ("no_match", Result.NO_MATCH),
+    ],
+)
+def test_a_window_that_the_model_will_not_answer_is_no_best_effort(
+    failure: CallError, policy: Any, result: Result
+) -> None:
+    says: Says = lambda text: failure if "day 7 " in text else Unavailable("down") if "day 3" in text else 0.01  # noqa: E731
+    outcome = World(attack(on_unscanned=policy), says=says).read(HARMLESS).outcomes["attack"]
+    assert (outcome.result, outcome.by_policy, outcome.coverage.result) == (result, True, "partial")
+    assert outcome.unread is failure.reason
+    assert outcome.reason is (failure.reason if result is Result.UNKNOWN else None)
 
 
 def test_a_client_that_leaves_ends_everything() -> None:
