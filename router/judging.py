@@ -67,12 +67,15 @@ class Judge:
         self, generation: Generation, policy: Policy, request: LlmRequest, head: Head, notes: Notes | None
     ) -> Judged:
         """Compute and ask what the recipe reads, and decide. Raises NoRoom where it could not be read for overload."""
+        started = self._clock()
         readings = await self._compute(generation, policy, request, head, notes)
         results: Mapping[str, GuardResult] = {}
         if policy.recipe.questions or policy.recipe.guards:
             answers, results = await self._ask(generation, policy, request, readings, notes)
             asked = read_all(policy.recipe.questions, answers)
             readings = {**readings, **asked, **{name: result.reading for name, result in results.items()}}
+        if readings:
+            self._metrics.signal_seconds.observe(self._clock() - started)
         outcome = self._decide(policy, readings, notes, results)
         if outcome is None:
             raise NoRoom(generation.plan.overload.retry_after_s)
@@ -82,7 +85,9 @@ class Judge:
         """The same where the recipe asks nothing, for a request that is not large."""
         readings: Mapping[str, Reading] = {}
         if policy.heuristics is not None:
+            started = self._clock()
             readings = policy.heuristics.read(RequestFacts(request, head.headers, trusted=generation.trusts_identity))
+            self._metrics.signal_seconds.observe(self._clock() - started)
         outcome = self._decide(policy, readings, None)
         assert outcome is not None  # noqa: S101 - nothing is asked, so nothing is unread for overload
         return outcome
@@ -180,7 +185,6 @@ class Judge:
                     notes.waited = waiting.report
         answers = {**unread, **asked.answers, **opening}
         results = guards.results(outcomes) if guards is not None else {}
-        self._metrics.signal_seconds.observe(self._clock() - started)
         deployment_of = generation.deployment_of[policy.recipe.name]
         for rule, answer in answers.items():
             if isinstance(answer, Unknown):

@@ -166,3 +166,15 @@ async def test_a_recipe_that_asks_does_not_decide_at_once() -> None:
     later = decided.on_request(post(), body)
     assert not isinstance(later, Forward | Reply)
     assert isinstance(await later, Forward)
+
+
+async def test_the_time_of_signals_is_counted_once_a_request_that_has_any() -> None:
+    decided, _, metrics = pipeline(turn_relation__turn=wrong("new"), user_feedback__mood=wrong("satisfied"))
+    name = "llm_signal_extraction_latency_seconds_count"
+    await model(decided, "general", "hi")
+    assert metrics.registry.get_sample_value(name) == 0, "a model by its name has no rules"
+    await model(decided, "words", "python")
+    assert metrics.registry.get_sample_value(name) == 1
+    await model(decided, "words", "python" * LARGE_BODY)
+    await model(decided, "mixed", "6 times 7?", SAID, "thanks")
+    assert metrics.registry.get_sample_value(name) == 3
