@@ -115,7 +115,6 @@ def _wholes(product: Commanded, bare: Commanded, size: Size) -> Rows:
                 "model_cpu_s": found["model"]["cpu_s"],
                 "planning_s": scan(written, SIZES).planning_s,
                 "scan_bytes": memory(written, SIZES),
-                "peak_bytes": found["product"]["peak_bytes"],
             }
 
 

@@ -37,7 +37,6 @@ def rows() -> list[dict[str, Any]]:
             "model_cpu_s": 10.0,
             "planning_s": 0.1,
             "scan_bytes": 40 * product,
-            "peak_bytes": 2_000 + product,
         }
         for kind, product in (("prose", 10.0), ("code", 10.5), ("prose", 10.2), ("prose", 19.0))
     ]
