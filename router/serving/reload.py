@@ -43,7 +43,8 @@ must have reached every thread of Envoy, and every request that began before mus
 SETTLE_S = 2.0
 """How long Envoy keeps the old backends after the last stream of the old plan ended: it must still route that."""
 LEAVE_WITHIN_S = 60.0
-"""How long the old plan is kept for streams that do not end: longer than decisions take, not for ever."""
+"""How long the old plan is kept at least for streams that do not end, and not for ever: as long as its decisions may
+take. What guards still read would else be left unread in the middle."""
 RETRY_EVERY_S = 5.0
 """How often something is tried again that failed for reasons outside the file, such as an Envoy that restarts."""
 
@@ -222,7 +223,7 @@ class Reloader:
 
     async def _retire(self, old: Generation) -> None:
         try:
-            async with asyncio.timeout(LEAVE_WITHIN_S):
+            async with asyncio.timeout(max(LEAVE_WITHIN_S, old.signal_timeout_s + SETTLE_S)):
                 await old.idle()
         except TimeoutError:
             logger.warning("requests of the old configuration are still uploading: it is not kept for them any longer")

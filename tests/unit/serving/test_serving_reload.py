@@ -158,6 +158,21 @@ class TestServed:
         assert rig.naps == [SWITCH_S, SETTLE_S]
         assert rig.envoy.published[-1] == (rig.revision, None)
 
+    async def test_the_old_stays_as_long_as_its_decisions_may_take(
+        self, rig: Rig, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(reloading, "LEAVE_WITHIN_S", 0.0)
+        for signal_timeout_s, kept in ((60.0, 0), (-SETTLE_S, 1)):
+            rig.generation.signal_timeout_s = signal_timeout_s
+            async with rig.retiring():
+                with rig.pipeline.session():
+                    rig.path.write_text(CHANGED if kept == 0 else PLAIN)
+                    await rig.reloader.reload()
+                    for _ in range(20):
+                        await asyncio.sleep(0)
+                    assert len(rig.fleet.kept) == kept
+            rig.generation = rig.reloader.generation
+
     async def test_two_plans_at_most_live_in_envoy(self, rig: Rig) -> None:
         async with rig.retiring():
             revisions = [rig.revision]
