@@ -18,6 +18,8 @@ from router.asking.errors import CallError
 PATH = "/v1/systemone"
 CLIENTS = 12
 _LONGEST = 3000
+_MOST_ASKED = 10
+_LARGEST_CALLS = 2
 
 
 class Mischief:
@@ -25,6 +27,7 @@ class Mischief:
 
     def __init__(self, port: int, seed: int = 1) -> None:
         self.counts: collections.Counter[str] = collections.Counter()
+        self.warmed = 0
         self._port = port
         self._draw = random.Random(seed)
         self._client = SystemOneClient(f"http://127.0.0.1:{port}")
@@ -37,19 +40,40 @@ class Mischief:
         }
 
     async def run(self, seconds: float) -> None:
-        """Ask from several clients at once."""
+        """Ask from several clients at once, and be done with it."""
         until = time.monotonic() + seconds
         try:
-            async with asyncio.TaskGroup() as group:
-                for _ in range(CLIENTS):
-                    group.create_task(self._one(until))
+            await self._together(lambda: time.monotonic() < until)
         finally:
             await self._client.aclose()
 
-    async def _one(self, until: float) -> None:
+    async def warm(self, calls: int, within_s: float) -> None:
+        """Ask for so many calls, but no longer than that, and count none of them but in `warmed`.
+
+        Memory follows from the work that was done and not from the time: the same calls leave a slow machine as warm as
+        a fast one. The first are as large as any can be.
+        """
+        until, self.warmed = time.monotonic() + within_s, 0
+
+        def more() -> bool:
+            if self.warmed >= calls or time.monotonic() >= until:
+                return False
+            self.warmed += 1
+            return True
+
+        await asyncio.gather(*(self._client.decide(self._largest(), timeout_s=60) for _ in range(_LARGEST_CALLS)))
+        await self._together(more)
+        self.counts.clear()
+
+    async def _together(self, more: Callable[[], bool]) -> None:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(CLIENTS):
+                group.create_task(self._one(more))
+
+    async def _one(self, more: Callable[[], bool]) -> None:
         names = list(self._kinds)
         weights = [self._kinds[name][0] for name in names]
-        while time.monotonic() < until:
+        while more():
             name = self._draw.choices(names, weights)[0]
             await self._kinds[name][1]()
             self.counts[name] += 1
@@ -97,9 +121,14 @@ class Mischief:
         writer.close()
         await asyncio.gather(writer.wait_closed(), return_exceptions=True)
 
+    def _largest(self) -> bytes:
+        every = {**PRESETS, **free("0")}
+        asked = dict(list(every.items())[:_MOST_ASKED])
+        return orjson.dumps({"state": " ".join(self._draw.choices(WORDS, k=_LONGEST)), "questions": asked})
+
     def _body(self, **more: Any) -> bytes:
         words = min(_LONGEST, int(self._draw.lognormvariate(3.5, 1.2)) + 1)
         state = " ".join(self._draw.choices(WORDS, k=words))
         every = {**PRESETS, **free(str(self._draw.randrange(50)))}
-        asked = self._draw.sample(list(every), self._draw.choice((1, 1, 1, 2, 10)))
+        asked = self._draw.sample(list(every), self._draw.choice((1, 1, 1, 2, _MOST_ASKED)))
         return orjson.dumps({"state": state, "questions": {name: every[name] for name in asked}, **more})

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import orjson
 import pytest
@@ -19,6 +20,7 @@ from bench.runtime.pipeline import configuration
 from bench.runtime.summary import counts, ratios, sheets
 from bench.soak import plot
 from bench.soak.memory import Sample
+from bench.soak.mischief import Mischief
 from router.config.load import load
 from router.questions import QuestionType
 from router.runtime.artifact import describe, open_artifact
@@ -152,3 +154,33 @@ def test_a_result_can_be_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     document = orjson.loads(report.write(made, report.machine()).read_bytes())
     assert "`http_vs_bare_ort` | 0.95 | >= 0.9: met" in report.markdown(document)
     report.show(made, report.machine(), Console(quiet=True))
+
+
+class Calls:
+    """Stands for a server: answers at once, and says how many asked together."""
+
+    def __init__(self) -> None:
+        self.bodies: list[bytes] = []
+
+    async def decide(self, body: bytes, timeout_s: float, told: object = None) -> bytes:
+        self.bodies.append(body)
+        await asyncio.sleep(0)
+        return b"{}"
+
+
+async def test_the_soak_warms_up_with_calls_and_not_with_time() -> None:
+    mischief, calls = Mischief(1), Calls()
+    made = 0
+
+    async def one() -> None:
+        nonlocal made
+        made += 1
+        await asyncio.sleep(0)
+
+    mischief._client = cast(Any, calls)
+    mischief._kinds = {"whole": (1, one)}
+    await mischief.warm(50, 1000)
+    assert (made, mischief.warmed, mischief.counts) == (50, 50, {})
+    assert min(map(len, calls.bodies)) > 15_000, "the first are as large as any"
+    await mischief.warm(50, 0)
+    assert (made, mischief.warmed) == (50, 0)
