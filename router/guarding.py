@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+from typing import Final
 
 from router.asking.plan import is_blank
 from router.asking.scanning.stage import GuardStage
 from router.config.families import family_of, written_name
 from router.deciding.guarded import GuardResult, Refusals, not_asked, nothing_to_read, result_of
+from router.deciding.overload import Overload, unread_for_overload
 from router.generation import Policy
 from router.observe import Metrics
 from router.questions import Answer, Unknown, UnknownReason
@@ -22,6 +25,10 @@ from router.wire.request import LlmRequest, state_text
 logger = logging.getLogger("pointsman.judging")
 
 Refuses = Callable[[str, Mapping[str, Answer], Mapping[str, Answer]], bool]
+
+
+_NOTHING: Final[Mapping[str, Answer]] = MappingProxyType({})
+_NO_OUTCOMES: Final[Mapping[str, Outcome]] = MappingProxyType({})
 
 
 class RequestGuards:
@@ -50,6 +57,12 @@ class RequestGuards:
 
         return refuses
 
+    def final(self, matched: Mapping[str, Answer], outcomes: Mapping[str, Outcome]) -> Mapping[str, Reading]:
+        """The readings that stay as they are, of what the scans have matched so far and of what they ended with."""
+        ended = self.results(outcomes).items() if outcomes else ()
+        read = {name: result.reading for name, result in ended if not result.lacks_room}
+        return {**self.known, **self._refusals.certain(matched), **read}
+
     def results(self, outcomes: Mapping[str, Outcome]) -> dict[str, GuardResult]:
         """What every guard of the recipe comes to, given the scans' outcomes of those that were asked."""
         waits = self._policy.overload is not None
@@ -62,6 +75,38 @@ class RequestGuards:
             else:
                 found[rule.name] = not_asked(rule)
         return found
+
+
+class Foregone:
+    """Whether a request is refused whatever else would be read of it, so that nobody needs to wait for room."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        overload: Overload,
+        guards: RequestGuards | None,
+        computed: Mapping[str, Reading],
+        known: Mapping[str, Answer],
+    ) -> None:
+        """`overload` is the policy's. `computed` and `known` is what there is before anything is asked, by rule."""
+        self._questions = policy.recipe.questions
+        self._overload = overload
+        self._guards = guards
+        self._computed = computed
+        self._known = known
+
+    def is_refused(
+        self,
+        answers: Mapping[str, Answer],
+        matched: Mapping[str, Answer] = _NOTHING,
+        outcomes: Mapping[str, Outcome] = _NO_OUTCOMES,
+    ) -> bool:
+        """By the answers so far, by rule, and what is known of the guards' scans (`RequestGuards.final`)."""
+        given = {**self._known, **answers}
+        rules = [rule for rule in self._questions if rule.name in given]
+        final = self._guards.final(matched, outcomes) if self._guards is not None else {}
+        readings = {**self._computed, **read_all(rules, given), **final}
+        return self._overload.refuses_already(readings, unread_for_overload(readings))
 
 
 def count(metrics: Metrics, deployments: Mapping[str, str], results: Mapping[str, GuardResult]) -> None:

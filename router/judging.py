@@ -25,7 +25,7 @@ from router.deciding.guarded import GuardResult
 from router.deciding.overload import unread_for_overload
 from router.explaining.notes import Notes
 from router.generation import Generation, Policy
-from router.guarding import RequestGuards, count, tell_closed
+from router.guarding import Foregone, RequestGuards, count, tell_closed
 from router.observe import Metrics
 from router.questions import Answer, Unknown
 from router.scan.rules import Outcome as Scanned
@@ -165,7 +165,10 @@ class Judge:
             if guards is not None:
                 known |= guards.known
             stage, unread, guarded = policy.needed.given(texts, {**computed, **known})
-        waiting = self._waiting(generation, policy, deadline, computed, {**unread, **opening})
+        waiting = decided = None
+        if policy.overload is not None:
+            decided = Foregone(policy, policy.overload, guards, computed, {**unread, **opening}).is_refused
+            waiting = self._waiting(generation, deadline, decided)
         outcomes: Mapping[str, Scanned] = {}
         asked: StageAnswers | GuardedAnswers
         try:
@@ -174,7 +177,13 @@ class Judge:
             else:
                 refuses = guards.refusing(computed, {**unread, **opening})
                 scanning = GuardedStage(
-                    generation.asker, stage, guarded, deadline=deadline, refuses=refuses, waiting=waiting
+                    generation.asker,
+                    stage,
+                    guarded,
+                    deadline=deadline,
+                    refuses=refuses,
+                    decided=decided,
+                    waiting=waiting,
                 )
                 asked = await scanning.read(texts, guards.inputs)
                 outcomes = asked.outcomes
@@ -205,21 +214,12 @@ class Judge:
     def _waiting(
         self,
         generation: Generation,
-        policy: Policy,
         deadline: float,
-        computed: Mapping[str, Reading],
-        known: Mapping[str, Answer],
+        decided: Callable[[Mapping[str, Answer]], bool],
     ) -> RequestWait | None:
         """The wait of a request, for all that asks on its behalf; None where requests do not wait for room."""
-        overload, desk = policy.overload, generation.desk
-        if overload is None or desk is None:
+        if (desk := generation.desk) is None:
             return None
-
-        def decided(answers: Mapping[str, Answer]) -> bool:
-            given = {**known, **answers}
-            rules = [rule for rule in policy.recipe.questions if rule.name in given]
-            readings = {**computed, **read_all(rules, given)}
-            return overload.refuses_already(readings, unread_for_overload(readings))
 
         def ended(deployment: str, outcome: CallOutcome) -> None:
             self._metrics.overload.wait_ended(deployment, outcome.value)()

@@ -135,6 +135,11 @@ class Refusals:
 
         `readings` are those known of other rules.
         """
+        found, name = self.certain(matched), rule_of(key)
+        return name in found and match_alone_refuses(self._compiled, {**readings, **found}, name, self._outlook)
+
+    def certain(self, matched: Mapping[str, Answer]) -> Readings:
+        """The readings of rules that matched, as far as no later window can change what comes of them."""
         found: dict[str, Reading] = {}
         for name, rule in self._guards.items():
             if name not in self._fixed or name not in matched:
@@ -143,8 +148,7 @@ class Refusals:
             facts = Facts({name: reading}, {})
             if reading.matched and all(test(facts).truth is Truth.TRUE for test in self._tests[name]):
                 found[name] = reading
-        name = rule_of(key)
-        return name in found and match_alone_refuses(self._compiled, {**readings, **found}, name, self._outlook)
+        return found
 
 
 def _only_grows(leaf: Leaf) -> bool:

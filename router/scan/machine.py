@@ -178,12 +178,22 @@ class ScanMachine:
                 self._lose(self._flights[call], UnknownReason.OVERLOADED)
             self.ended = End.DEADLINE
 
+    def stop(self) -> None:
+        """The request is refused, whatever the scans would find."""
+        self.ended = self.ended or End.REFUSED
+
     # What there is to know.
 
     @property
     def in_flight(self) -> tuple[int, ...]:
         """The calls without an answer."""
         return tuple(self._flights)
+
+    @property
+    def evidence(self) -> dict[str, Answer]:
+        """What the rules that a window has decided found, by key."""
+        found = ((rule, scan.questions[number].evidence.answer) for rule, scan, number in self._matched)
+        return {rule: answer for rule, answer in found if answer is not None}
 
     @property
     def outcomes(self) -> dict[str, Outcome]:
@@ -227,12 +237,8 @@ class ScanMachine:
     def _check(self, rules: Iterable[str]) -> None:
         """End when one of these matches settles that the request is refused."""
         for rule in rules:
-            if self.ended is None and self._refuses(rule, self._evidence()):
+            if self.ended is None and self._refuses(rule, self.evidence):
                 self.ended, self.refused_by = End.REFUSED, rule
-
-    def _evidence(self) -> dict[str, Answer]:
-        found = ((rule, scan.questions[number].evidence.answer) for rule, scan, number in self._matched)
-        return {rule: answer for rule, answer in found if answer is not None}
 
     def _go_on(self, now: float) -> list[Ask]:
         self.expire(now)

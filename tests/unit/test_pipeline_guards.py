@@ -104,8 +104,8 @@ def words(text: str, preset: str, now: float) -> float:
     return 0.95 if {"jailbreak": "xyzzy", "safety": "harmful", "pii": "4111"}.get(preset, "def ") in text else 0.01
 
 
-def plan_with(attack: str = "", catalog: str = "", window: str = "") -> Plan:
-    text = CONFIG.replace(" ATTACK", attack and f", {attack}").replace("CATALOG", catalog)
+def plan_with(attack: str = "", catalog: str = "", window: str = "", config: str = CONFIG) -> Plan:
+    text = config.replace(" ATTACK", attack and f", {attack}").replace("CATALOG", catalog)
     text = text.replace("overlap: 16}", f"overlap: 16{window}}}")
     return load(text, environ={}, describe=lambda _: CAN, serving=True).plan
 
@@ -120,7 +120,7 @@ class House:
         self.notes = Notes()
         self.took = 0.0
 
-    async def decide(self, sent: bytes, timeout_s: float) -> bytes:
+    async def decide(self, sent: bytes, timeout_s: float, told: object = None) -> bytes:
         request = orjson.loads(sent)
         self.sent.append(request)
         await asyncio.sleep(1.0)
@@ -288,7 +288,7 @@ FAILURES: dict[str, CallError | str] = {
 def test_whatever_fails_fails_closed(failure: CallError | str, text: str, family: str) -> None:
     house = House()
 
-    async def decide(sent: bytes, timeout_s: float) -> bytes:
+    async def decide(sent: bytes, timeout_s: float, told: object = None) -> bytes:
         if isinstance(failure, CallError):
             raise failure
         return b"{}" if failure == "nothing" else orjson.dumps({"answers": {"g0": {"type": "noul", "noul": 7}}})
@@ -378,6 +378,22 @@ def test_the_deadline_of_all_signals_leaves_what_waits_for_room_unread_for_overl
     if read == 0:
         assert house.notes.waited is not None
         assert house.notes.waited.ended == "overloaded"
+
+
+def test_who_is_refused_by_a_guard_waits_for_no_question(caplog: pytest.LogCaptureFixture) -> None:
+    """Also where a question could refuse by a decision that ranks above, so that the match alone settles nothing."""
+    config = CONFIG.replace(
+        "priority: 10\n        rules: {operator: OR, conditions: [{type: systemone, name: is_code}]}\n"
+        "        modelRefs: [{model: coder}]",
+        "priority: 25\n        rules: {operator: OR, conditions: [{type: systemone, name: is_code}]}\n"
+        "        plugins: [{type: fast_response, configuration: {message: refused}}]",
+    )
+    full: Says = lambda text, preset, now: words(text, preset, now) if preset else Overloaded("no room")  # noqa: E731
+    house = House(full, catalog="on_signal_overload: {action: retry, wait_ms: 30000}", config=config)
+    assert refused(house.decided(f"{LONG} xyzzy"))
+    assert house.took == 1.0
+    assert len(house.sent) < 9
+    assert "signal_failed_closed" not in caplog.text, "what nobody waited for has not failed"
 
 
 @pytest.mark.parametrize(("wait_ms", "calls", "took"), [(3000, 20, 5.0), (0, 5, 1.0)])

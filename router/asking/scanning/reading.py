@@ -37,8 +37,12 @@ Refuses = Callable[[str, Mapping[str, Answer], Mapping[str, Answer]], bool]
 """Whether a match settles that the request is refused: its key in the scan, what all matches found, by key, and the
 answers so far of the stage's rules, by rule."""
 
+Decided = Callable[[Mapping[str, Answer], Mapping[str, Answer], Mapping[str, Outcome]], bool]
+"""Whether nobody needs to wait for room: the answers so far of the stage's rules, what guards that matched found, by
+the keys of the scan, and what all guards came to, once they are read."""
 
-def _never(rule: str, matched: Mapping[str, Answer], answers: Mapping[str, Answer]) -> bool:
+
+def _never(*known: object) -> bool:
     return False
 
 
@@ -81,6 +85,7 @@ class GuardedStage:
         *,
         deadline: float,
         refuses: Refuses = _never,
+        decided: Decided | None = None,
         waiting: RequestWait | None = None,
         randbelow: RandomBelow = secrets.randbelow,
     ) -> None:
@@ -91,6 +96,7 @@ class GuardedStage:
         self._guards = guards
         self._deadline = deadline
         self._refuses = refuses
+        self._decided = decided
         self._waiting = waiting
         self._randbelow = randbelow
         self._answers: dict[str, Answer] = {}
@@ -216,7 +222,13 @@ class GuardedStage:
         """Whether nothing that is still on its way can change the request's fate."""
         if self._machine.ended is End.REFUSED:
             return True
-        return self._waiting is not None and bool(self._no_room) and self._waiting.decided(self._answers)
+        if not self._no_room or self._decided is None:
+            return False
+        outcomes = self._machine.outcomes if self._machine.ended is not None else {}
+        if not self._decided(self._answers, self._machine.evidence, outcomes):
+            return False
+        self._machine.stop()
+        return True
 
     async def _next(self) -> None:
         """Wait for the next answer, or the deadline, and tell the machine."""
