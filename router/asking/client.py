@@ -28,6 +28,7 @@ from router.asking.http.connection import Broken
 from router.asking.http.endpoint import read_endpoint
 from router.asking.http.pool import Pool, Unreachable
 from router.asking.http.reader import Response
+from router.asking.report import ServerTime
 from router.questions import UnknownReason
 from router.wire.encoding import decode_body
 from router.wire.errors import WireError
@@ -46,8 +47,8 @@ _INPUT_LIMIT_CODES: Final = frozenset({"request_too_large", "max_length_exceeded
 class Decider(Protocol):
     """What the asker needs of a client."""
 
-    async def decide(self, body: bytes, timeout_s: float) -> bytes:
-        """The response to a System One request within `timeout_s` seconds. Raises CallError."""
+    async def decide(self, body: bytes, timeout_s: float, told: ServerTime | None = None) -> bytes:
+        """The response to a System One request within `timeout_s` seconds; `told` is filled in. Raises CallError."""
 
 
 class SystemOneClient:
@@ -89,9 +90,9 @@ class SystemOneClient:
         """How many calls run now."""
         return self._in_flight
 
-    async def decide(self, body: bytes, timeout_s: float) -> bytes:
-        """The response to a System One request. Raises CallError."""
-        return await self._exchange(b"%b%d\r\n\r\n%b" % (self._post, len(body), body), timeout_s)
+    async def decide(self, body: bytes, timeout_s: float, told: ServerTime | None = None) -> bytes:
+        """The response to a System One request; `told` is filled in. Raises CallError."""
+        return await self._exchange(b"%b%d\r\n\r\n%b" % (self._post, len(body), body), timeout_s, told)
 
     async def get(self, path: str, timeout_s: float) -> bytes:
         """The response to a GET of `path`, relative to the server's root. Raises CallError."""
@@ -109,7 +110,7 @@ class SystemOneClient:
         self._closed = True
         self._pool.close()
 
-    async def _exchange(self, request: bytes, timeout_s: float) -> bytes:
+    async def _exchange(self, request: bytes, timeout_s: float, told: ServerTime | None = None) -> bytes:
         if self._closed:
             raise Unavailable("the client is closed")
         if self._in_flight >= self._max_in_flight:
@@ -128,6 +129,8 @@ class SystemOneClient:
                 self._pool.rest()
         if response.status != 200:
             raise _failure(response.status, response.body or b"", retry_after(response.headers, time.time()))
+        if told is not None:
+            told.said = response.headers.get("server-timing")
         return _plain(response, self._max_response_bytes)
 
 

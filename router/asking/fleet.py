@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Self
@@ -17,6 +18,7 @@ from weakref import WeakSet
 
 from router.asking.answer_cache import FOREIGN_TTL_S, AnswerCache, capacity_from
 from router.asking.client import SystemOneClient
+from router.asking.errors import CallOutcome
 from router.asking.line import Line
 from router.asking.overload.desk import Desk
 from router.asking.placement import Placement, placement_of
@@ -67,9 +69,9 @@ class _Running:
 class Fleet:
     """Owns every client and every runtime process. An async context manager: leaving it stops all of them.
 
-    `socket_dir` becomes private to this user. `restarted` is told of each restart. `environ` holds the keys of remote
-    APIs and the size of the answer caches; raises ValueError when that is no size. `desk` is told of every call which
-    model had room and which had none.
+    `socket_dir` becomes private to this user. `restarted` is told of each restart, `dispatched` of each call to one of
+    several servers of a deployment. `environ` holds the keys of remote APIs and the size of the answer caches; raises
+    ValueError when that is no size. `desk` is told of every call which model had room and which had none.
 
     What a managed model answered is kept until its process is started again; what any other answered is dropped with
     the plan, and after some minutes.
@@ -81,6 +83,7 @@ class Fleet:
         *,
         command: Command = default_command,
         restarted: Callable[[Placement], None] = lambda placement: None,
+        dispatched: Callable[[str, str, CallOutcome], None] = lambda deployment, endpoint, outcome: None,
         environ: Mapping[str, str] = MappingProxyType({}),
         desk: Desk | None = None,
     ) -> None:
@@ -91,6 +94,7 @@ class Fleet:
         self._socket_dir = socket_dir
         self._command = command
         self._restarted = restarted
+        self._dispatched = dispatched
         self._managed: dict[Placement, _Running] = {}
         self._replaced: list[SystemOneClient] = []
         self._attached: dict[tuple[str, KeySource | None], tuple[str | None, SystemOneClient]] = {}
@@ -170,7 +174,9 @@ class Fleet:
         except KeyUnavailable as error:
             raise ValueError(f"decision model {deployment.name!r}: {error}") from None
         clients = [self._client(endpoint, deployment.key, key) for endpoint in deployment.endpoints]
-        return clients[0] if len(clients) == 1 else Replicas(clients)
+        if len(clients) == 1:
+            return clients[0]
+        return Replicas(clients, dispatched=partial(self._dispatched, deployment.name))
 
     def _client(self, endpoint: str, source: KeySource | None, key: str | None) -> SystemOneClient:
         """The pooled client of an endpoint; a key that has changed since makes a new one, beside the old."""

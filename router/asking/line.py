@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from router.asking.answer_cache import AnswerCache
@@ -22,7 +22,8 @@ from router.asking.errors import CallError, CallOutcome, CallTimeout, Overloaded
 from router.asking.overload.desk import Desk
 from router.asking.parse import read_response
 from router.asking.plan import Call
-from router.asking.report import CallObserver, CallReport
+from router.asking.report import CallObserver, CallReport, ServerTime
+from router.config.deployments import Dialect
 from router.questions import Answer, Unknown, UnknownReason
 from router.scan.pace import DeploymentPace
 
@@ -220,10 +221,10 @@ class Line:
 
     async def _run(self, exchange: Exchange, told_s: float, observer: CallObserver | None) -> None:
         call, epoch, began = exchange.call, self.cache.epoch, self._clock()
-        outcome, retry_after_s = CallOutcome.OK, None
+        outcome, retry_after_s, server = CallOutcome.OK, None, ServerTime()
         try:
             life_s = told_s + LINGER_S if call.stage.attempt_s is None else call.stage.attempt_s
-            body = await self.client.decide(call.body(deadline_ms(told_s)), life_s)
+            body = await self.client.decide(call.body(deadline_ms(told_s)), life_s, server)
             self._answered(exchange, body, epoch)
         except CallError as error:
             outcome, exchange.failure = error.outcome, Unknown(error.reason)
@@ -248,7 +249,7 @@ class Line:
             exchange.ended_at = self._clock()
             if exchange.late:
                 outcome = CallOutcome.TIMEOUT
-            exchange.report = report_of(call, outcome, exchange.ended_at - began, True, retry_after_s)
+            exchange.report = report_of(call, outcome, exchange.ended_at - began, True, retry_after_s, server.seconds())
             exchange.wake()
             if exchange.no_room:
                 for told in exchange.watchers:
@@ -293,7 +294,15 @@ def deadline_ms(timeout_s: float) -> int:
 
 
 def report_of(
-    call: Call, outcome: CallOutcome, seconds: float, sent: bool, retry_after_s: float | None = None
+    call: Call,
+    outcome: CallOutcome,
+    seconds: float,
+    sent: bool,
+    retry_after_s: float | None = None,
+    server: Mapping[str, float] | None = None,
 ) -> CallReport:
     """What is told of a call."""
-    return CallReport(call.deployment, outcome, seconds, len(call.parts), call.questions, sent, retry_after_s)
+    surface = "decisions" if call.stage.dialect is Dialect.OPENAI else "systemone"
+    return CallReport(
+        call.deployment, outcome, seconds, len(call.parts), call.questions, sent, retry_after_s, surface, server
+    )

@@ -7,25 +7,43 @@ server that could not be reached is tried last for a moment, so that not every c
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from router.asking.client import SystemOneClient
-from router.asking.errors import CallTimeout, ConnectionFailed
+from router.asking.errors import CallError, CallOutcome, CallTimeout, ConnectionFailed
+from router.asking.report import ServerTime
 
 AVOID_S: Final = 1.0
 
 
 class Replicas:
-    """A `Decider` over at least one client. `clock` gives monotonic seconds."""
+    """A `Decider` over at least one client. `clock` gives monotonic seconds.
 
-    def __init__(self, clients: Sequence[SystemOneClient], *, clock: Callable[[], float] = time.monotonic) -> None:
+    `dispatched` is told of each call that was sent to one of them, by its endpoint, and how it ended.
+    """
+
+    def __init__(
+        self,
+        clients: Sequence[SystemOneClient],
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        dispatched: Callable[[str, CallOutcome], None] = lambda endpoint, outcome: None,
+    ) -> None:
         self.clients = tuple(clients)
         self._clock = clock
+        self._dispatched = dispatched
+        self._reached: list[bool | None] = [None] * len(clients)
         self._avoid_until = [0.0] * len(clients)
         self._turn = 0
 
-    async def decide(self, body: bytes, timeout_s: float) -> bytes:
+    @property
+    def standing(self) -> Mapping[str, tuple[int, bool | None]]:
+        """By endpoint: the calls in flight, and whether it could be reached the last time; None: nobody has tried."""
+        each = zip(self.clients, self._reached, strict=True)
+        return {client.endpoint: (client.in_flight, reached) for client, reached in each}
+
+    async def decide(self, body: bytes, timeout_s: float, told: ServerTime | None = None) -> bytes:
         """The response of the first server that can be reached within `timeout_s`. Raises CallError."""
         until = self._clock() + timeout_s
         failure: ConnectionFailed | None = None
@@ -34,7 +52,7 @@ class Replicas:
             if left <= 0:
                 raise CallTimeout(f"no answer within {timeout_s:.3f} s")
             try:
-                return await self.clients[index].decide(body, left)
+                return await self._ask(index, body, left, told)
             except ConnectionFailed as error:
                 self._avoid_until[index] = self._clock() + AVOID_S
                 failure = error
@@ -51,6 +69,20 @@ class Replicas:
                 failure = error
         assert failure is not None  # noqa: S101
         raise failure
+
+    async def _ask(self, index: int, body: bytes, timeout_s: float, told: ServerTime | None) -> bytes:
+        outcome = CallOutcome.TIMEOUT  # of a call that is given up
+        try:
+            answer = await self.clients[index].decide(body, timeout_s, told)
+            outcome, self._reached[index] = CallOutcome.OK, True
+        except CallError as error:
+            outcome = error.outcome
+            if not isinstance(error, CallTimeout):
+                self._reached[index] = not isinstance(error, ConnectionFailed)
+            raise
+        finally:
+            self._dispatched(self.clients[index].endpoint, outcome)
+        return answer
 
     def _order(self) -> list[int]:
         """Fewest in flight first; among equals everyone in turn; what could not be reached just now last."""

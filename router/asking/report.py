@@ -2,16 +2,49 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from router.asking.errors import CallOutcome
+
+PHASES: Final = ("parse", "tokenize", "queue", "forward", "post", "serialize", "other")
+"""What a server may say that its time on a call went to, in its order. A closed set, because it becomes a label."""
+TOTAL: Final = "total"
+
+_SAID: Final = re.compile(r"(?:^|,)\s*([a-z]{1,16})\s*;\s*dur=([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*(?=[,;]|$)")
+_SAME: Final = {"compute": "forward"}
+_LONGEST: Final = 1024
+_KNOWN: Final = frozenset({*PHASES, TOTAL})
+
+
+class ServerTime:
+    """What a server said of its own time on one call: its `Server-Timing`, unread; None when it said nothing."""
+
+    __slots__ = ("said",)
+
+    def __init__(self) -> None:
+        self.said: str | None = None
+
+    def seconds(self) -> Mapping[str, float] | None:
+        """Seconds by phase, of `PHASES`, and `TOTAL` where the server tells that: then the rest of it is `other`."""
+        if self.said is None:
+            return None
+        told = {name: float(milliseconds) / 1000 for name, milliseconds in _SAID.findall(self.said[:_LONGEST])}
+        found = {_SAME.get(name, name): seconds for name, seconds in told.items()}
+        found = {name: seconds for name, seconds in found.items() if name in _KNOWN}
+        if TOTAL in found and "other" not in found:
+            found["other"] = max(0.0, 2 * found[TOTAL] - sum(found.values()))
+        return found or None
 
 
 @dataclass(frozen=True, slots=True)
 class CallReport:
     """One call. `sent` is False when it never left, because the model was not ready, had no room or no time was left;
-    then `seconds` is 0. `retry_after_s` is what an overloaded model asked for."""
+    then `seconds` is 0. `retry_after_s` is what an overloaded model asked for. `surface` is what of the protocols was
+    called: `systemone` or `decisions`. `server` is the server's own time by phase, as far as it told.
+    """
 
     deployment: str
     outcome: CallOutcome
@@ -20,6 +53,8 @@ class CallReport:
     questions: int
     sent: bool
     retry_after_s: float | None = None
+    surface: str = "systemone"
+    server: Mapping[str, float] | None = None
 
 
 class CallObserver(Protocol):

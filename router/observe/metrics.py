@@ -14,6 +14,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from router.observe.asking_metrics import AskingMetrics
+from router.observe.call_metrics import CallMetrics
 from router.observe.overload_metrics import OverloadMetrics
 from router.observe.scan_metrics import ScanMetrics
 from router.observe.tally import Distribution, Tallies
@@ -88,13 +89,6 @@ class Metrics:
             ["deployment", "outcome"],
             registry=self.registry,
         )
-        self._runtime_seconds = Histogram(
-            "vsr_model_runtime_request_duration_seconds",
-            "Time of a call to a decision model.",
-            ["deployment"],
-            buckets=_ROUTING_BUCKETS,
-            registry=self.registry,
-        )
         self._unknown = Counter(
             "vsr_model_runtime_unknown_answers",
             "Questions left without an answer.",
@@ -121,6 +115,7 @@ class Metrics:
         ).labels()
         self._known_ready: set[str] = set()
         self.asking = AskingMetrics(self.registry)
+        self.calls = CallMetrics(self.registry)
         self.overload = OverloadMetrics(self.registry)
         self.scans = ScanMetrics(self.registry)
         self.request = cache(self._request)
@@ -133,7 +128,6 @@ class Metrics:
         self.ttft = cache(self._ttft_of)
         self.selector_fallback = cache(self._selector_fallback)
         self.runtime_call = cache(self._runtime_call)
-        self.runtime_seconds = cache(self._runtime_duration)
         self.unknown_answer = cache(self._unknown_answer)
 
     # Each returns the bound method to call, so that a hot path pays one dictionary look-up.
@@ -167,9 +161,6 @@ class Metrics:
 
     def _runtime_call(self, deployment: str, outcome: str) -> Callable[[], None]:
         return self._runtime_requests.labels(deployment, outcome).inc
-
-    def _runtime_duration(self, deployment: str) -> Callable[[float], None]:
-        return self._runtime_seconds.labels(deployment).observe
 
     def _unknown_answer(self, deployment: str, reason: str) -> Callable[[], None]:
         return self._unknown.labels(deployment, reason).inc

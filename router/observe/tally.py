@@ -62,32 +62,71 @@ class Tallies(Collector):
         yield family
 
 
-class Distribution(Collector):
-    """A histogram without labels. `buckets` are upper bounds, ascending; one without a bound is added."""
+class Spread:
+    """How many values fell between which bounds, and their sum."""
 
-    def __init__(self, name: str, documentation: str, buckets: Sequence[float], registry: CollectorRegistry) -> None:
-        self._name = name
-        self._documentation = documentation
-        self._bounds = tuple(map(float, buckets))
-        self._counts = [0] * (len(self._bounds) + 1)
-        self._sum = 0.0
-        registry.register(self)
+    __slots__ = ("_bounds", "counts", "total")
+
+    def __init__(self, bounds: tuple[float, ...]) -> None:
+        self._bounds = bounds
+        self.counts = [0] * (len(bounds) + 1)
+        self.total = 0.0
 
     def observe(self, value: float) -> None:
         """Count `value`."""
-        self._counts[bisect_left(self._bounds, value)] += 1
-        self._sum += value
+        self.counts[bisect_left(self._bounds, value)] += 1
+        self.total += value
+
+    def cumulated(self) -> list[tuple[str, float]]:
+        """How many values were at most each bound, as the library wants it."""
+        below, buckets = 0, []
+        for bound, count in zip((*self._bounds, float("inf")), tuple(self.counts), strict=True):
+            below += count
+            buckets.append((floatToGoString(bound), float(below)))  # type: ignore[no-untyped-call]
+        return buckets
+
+
+class Distributions(Collector):
+    """The series of one histogram. `buckets` are upper bounds, ascending; one without a bound is added."""
+
+    def __init__(
+        self,
+        name: str,
+        documentation: str,
+        labels: Sequence[str],
+        buckets: Sequence[float],
+        registry: CollectorRegistry,
+    ) -> None:
+        self._name = name
+        self._documentation = documentation
+        self._labels = tuple(labels)
+        self._bounds = tuple(map(float, buckets))
+        self._series: dict[tuple[str, ...], Spread] = {}
+        if not labels:
+            self.labels()
+        registry.register(self)
+
+    def labels(self, *values: str) -> Spread:
+        """The series with these values, which begins empty."""
+        if len(values) != len(self._labels):
+            raise ValueError(f"{self._name} has the labels {', '.join(self._labels)}")
+        return self._series.setdefault(tuple(map(str, values)), Spread(self._bounds))
 
     def describe(self) -> Iterator[Metric]:
         """The family without its series."""
-        yield HistogramMetricFamily(self._name, self._documentation)
+        yield HistogramMetricFamily(self._name, self._documentation, labels=self._labels)
 
     def collect(self) -> Iterator[Metric]:
         """The family as it stands."""
-        family = HistogramMetricFamily(self._name, self._documentation)
-        below, buckets = 0, []
-        for bound, count in zip((*self._bounds, float("inf")), tuple(self._counts), strict=True):
-            below += count
-            buckets.append((floatToGoString(bound), float(below)))  # type: ignore[no-untyped-call]
-        family.add_metric((), buckets, self._sum)
+        family = HistogramMetricFamily(self._name, self._documentation, labels=self._labels)
+        for values, spread in tuple(self._series.items()):
+            family.add_metric(values, spread.cumulated(), spread.total)
         yield family
+
+
+class Distribution(Distributions):
+    """A histogram without labels."""
+
+    def __init__(self, name: str, documentation: str, buckets: Sequence[float], registry: CollectorRegistry) -> None:
+        super().__init__(name, documentation, (), buckets, registry)
+        self.observe = self.labels().observe

@@ -16,7 +16,7 @@ _AGAIN: Schema = {
     "Retry-After": {"description": "Seconds to wait.", "schema": {"type": "string", "pattern": "^[0-9]+$"}}
 }
 _TIMING: Schema = {
-    "Server-Timing": {"description": "Milliseconds in the queue and in the model.", "schema": {"type": "string"}}
+    "Server-Timing": {"description": "Milliseconds queued, in the model, and in all.", "schema": {"type": "string"}}
 }
 
 _INVALID: Schema = {"anyOf": [ref("InvalidRequest"), ref("Refused")]}

@@ -133,9 +133,9 @@ class Server:
             return problem(429, "overloaded", "too many requests are waiting", again)
         except tuple(_REFUSALS) as error:
             return problem(*_REFUSALS[type(error)])
-        return self._respond(model, inquiry, asking, drop_in=SDK_HEADER in request.headers)
+        return self._respond(model, inquiry, asking, arrived, drop_in=SDK_HEADER in request.headers)
 
-    def _respond(self, model: Model, inquiry: Inquiry, asking: Asking, *, drop_in: bool) -> Response:
+    def _respond(self, model: Model, inquiry: Inquiry, asking: Asking, arrived: float, *, drop_in: bool) -> Response:
         failures, count = _settle(model, inquiry, asking)
         theirs = all(failure.code is FailureCode.INVALID_QUESTION for _, failure in failures)
         all_failed = len(failures) == count
@@ -147,7 +147,9 @@ class Server:
             content["meta"] = self._meta(model) | {"queue_ms": queue_ms, "compute_ms": compute_ms}
             if inquiry.body.ignored:
                 content["meta"]["ignored_fields"] = list(inquiry.body.ignored)
-        return reply(200, content, {"Server-Timing": f"queue;dur={queue_ms}, compute;dur={compute_ms}"})
+        total_ms = round((time.monotonic() - arrived) * 1000, 3)
+        timing = f"queue;dur={queue_ms}, compute;dur={compute_ms}, total;dur={total_ms}"
+        return reply(200, content, {"Server-Timing": timing})
 
     def _meta(self, model: Model) -> dict[str, Any]:
         return {

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from router.admin.status import Status
 from router.asking.errors import CallOutcome
 from router.asking.placement import Placement, placement_of
+from router.asking.replicas import Replicas
 from router.asking.report import CallReport
 from router.generation import Generation
 from router.observe import Metrics
@@ -36,7 +37,7 @@ class Vitals:
         """Count a call to a decision model."""
         self._metrics.runtime_call(report.deployment, report.outcome)()
         if report.sent:
-            self._metrics.runtime_seconds(report.deployment)(report.seconds)
+            self._metrics.calls.ended(report.deployment, report.surface)(report.seconds, report.server)
             self._metrics.asking.call(report.deployment)(report.questions)
         if report.outcome in _ANSWERED:
             self._attached[report.deployment] = True
@@ -46,6 +47,10 @@ class Vitals:
     def looked_up(self, deployment: str, hits: int, shared: int, misses: int) -> None:
         """Count where the answers to a request's questions came from."""
         self._metrics.asking.looked_up(deployment)(hits, shared, misses)
+
+    def dispatched(self, deployment: str, replica: str, outcome: CallOutcome) -> None:
+        """Count a call that was sent to one of several servers of a model."""
+        self._metrics.calls.dispatched(deployment, replica, outcome)()
 
     def restarted(self, placement: Placement) -> None:
         """Count a restart of a runtime process for every deployment that it serves."""
@@ -70,6 +75,12 @@ class Vitals:
         self._metrics.runtimes_ready(managed | attached)
         lines = generation.connections.lines
         self._metrics.asking.breakers({name: line.breaker_state for name, line in lines.items()})
+        several = {
+            name: one.standing for name, one in generation.connections.clients.items() if isinstance(one, Replicas)
+        }
+        self._metrics.calls.replicas(
+            {(name, endpoint): stands for name, each in several.items() for endpoint, stands in each.items()}
+        )
         self._status.deployments = managed
         self._status.attached = {name: attached.get(name) for name in sorted(asked - set(managed))}
         return all(managed.values())

@@ -89,7 +89,9 @@ async def run_worker(source: Source, options: WorkerOptions) -> None:
         stack.callback(_admin(plan, status, metrics, desk).stop)
         sockets = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pointsman-", dir=_socket_root(options))))
         try:
-            fleet = Fleet(sockets, restarted=vitals.restarted, environ=os.environ, desk=Waits(loop))
+            fleet = Fleet(
+                sockets, restarted=vitals.restarted, dispatched=vitals.dispatched, environ=os.environ, desk=Waits(loop)
+            )
             await stack.enter_async_context(fleet)
         except ValueError as error:
             raise StartFailed(str(error)) from None

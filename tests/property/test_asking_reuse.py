@@ -36,7 +36,7 @@ class Truthful:
     def __init__(self) -> None:
         self.asked: list[tuple[str, str]] = []
 
-    async def decide(self, body: bytes, timeout_s: float) -> bytes:
+    async def decide(self, body: bytes, timeout_s: float, told: object = None) -> bytes:
         request = orjson.loads(body)
         await asyncio.sleep(0)
         if "input" in request:

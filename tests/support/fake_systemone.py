@@ -86,6 +86,7 @@ class FakeSystemOne:
         self.model = model
         self.calls: list[SeenCall] = []
         self.health = 200
+        self.timing: str | None = None
         self.listing: dict[str, Any] | None = {"object": "list", "data": [default_card(model)]}
         self.arrived = asyncio.Event()
         self._script = _Script()
@@ -210,7 +211,8 @@ class FakeSystemOne:
                 body=fault.body, status=fault.status, headers=fault.headers, content_type="application/json"
             )
         content = self._respond_openai(body) if request.path == "/v1/decisions" else self._respond(body)
-        return web.Response(body=orjson.dumps(content), content_type="application/json")
+        timing = {} if self.timing is None else {"Server-Timing": self.timing}
+        return web.Response(body=orjson.dumps(content), headers=timing, content_type="application/json")
 
     async def _models(self, _: web.Request) -> web.Response:
         if self.listing is None:

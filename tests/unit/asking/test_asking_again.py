@@ -41,7 +41,7 @@ class Model:
         self.seen: list[tuple[float, dict[str, Any]]] = []
         self.held: asyncio.Event | None = None
 
-    async def decide(self, body: bytes, timeout_s: float) -> bytes:
+    async def decide(self, body: bytes, timeout_s: float, told: object = None) -> bytes:
         asked = orjson.loads(body)
         self.seen.append((self.loop.now, asked))
         if self.held is not None:

@@ -40,7 +40,7 @@ class Model:
     body: bytes | None = None
     seen: list[tuple[dict[str, Any], float]] = field(default_factory=list)
 
-    async def decide(self, body: bytes, timeout_s: float) -> bytes:
+    async def decide(self, body: bytes, timeout_s: float, told: object = None) -> bytes:
         self.seen.append((orjson.loads(body), timeout_s))
         self.clock.now += min(self.takes, timeout_s)
         if self.takes > timeout_s:

@@ -17,6 +17,7 @@ from router.asking.errors import (
     Rejected,
     Unavailable,
 )
+from router.asking.report import ServerTime
 from router.questions import UnknownReason
 from tests.support.fake_systemone import FakeSystemOne
 
@@ -41,6 +42,15 @@ async def test_a_call_brings_the_response(fake: FakeSystemOne, client: SystemOne
     response = orjson.loads(await client.decide(BODY, 5))
     assert response["answers"] == {"q0": {"type": "noul", "noul": 0.9}}
     assert fake.calls[0].state == "hello"
+
+
+async def test_what_the_server_says_of_its_time_is_told(fake: FakeSystemOne, client: SystemOneClient) -> None:
+    silent, told = ServerTime(), ServerTime()
+    await client.decide(BODY, 5, silent)
+    assert silent.seconds() is None
+    fake.timing = "queue;dur=2, compute;dur=3, total;dur=6"
+    await client.decide(BODY, 5, told)
+    assert told.seconds() == pytest.approx({"queue": 0.002, "forward": 0.003, "other": 0.001, "total": 0.006})
 
 
 async def test_a_large_body_arrives_whole_also_when_it_is_sent_again(

@@ -18,7 +18,7 @@ from router.asking.breaker import FAILURES, BreakerState
 from router.asking.errors import CallError, CallOutcome, ConnectionFailed, Overloaded, Rejected
 from router.asking.line import Line
 from router.asking.plan import StagePlan, bind
-from router.asking.report import CallReport
+from router.asking.report import CallReport, ServerTime
 from router.config.plan import StateKind
 from router.questions import NoulAnswer, Unknown, UnknownReason
 from tests.unit.asking.asking_builders import (
@@ -48,11 +48,14 @@ class Model:
     open: asyncio.Event = field(default_factory=asyncio.Event)
     error: CallError | None = None
     identity: str = "m 1"
+    timing: str | None = None
     seen: list[dict[str, Any]] = field(default_factory=list)
     given_up: int = 0
     broken: bool = False
 
-    async def decide(self, body: bytes, timeout_s: float) -> bytes:
+    async def decide(self, body: bytes, timeout_s: float, told: ServerTime | None = None) -> bytes:
+        if told is not None:
+            told.said = self.timing
         request = orjson.loads(body)
         self.seen.append(request)
         try:
@@ -120,6 +123,17 @@ async def settle(until: Callable[[], bool] | None = None) -> None:
 
 
 # -- answers are reused -----------------------------------------------------------------------------------------------
+
+
+async def test_a_report_tells_of_the_servers_own_time() -> None:
+    rig = Rig()
+    await rig.ask()
+    rig.model.timing = "queue;dur=2, total;dur=5"
+    await rig.ask(text="another text")
+    assert [(one.surface, one.server) for one in rig.observed.reports] == [
+        ("systemone", None),
+        ("systemone", pytest.approx({"queue": 0.002, "other": 0.003, "total": 0.005})),
+    ]
 
 
 async def test_the_same_question_about_the_same_text_is_asked_once() -> None:

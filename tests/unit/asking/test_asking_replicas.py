@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from router.asking.client import SystemOneClient
-from router.asking.errors import ConnectionFailed, Overloaded
+from router.asking.errors import CallOutcome, ConnectionFailed, Overloaded
 from router.asking.replicas import Replicas
 from tests.support.fake_systemone import FakeSystemOne
 
@@ -91,3 +91,34 @@ async def test_nobody_there_is_a_failed_connection(fakes: list[FakeSystemOne], r
         await replicas.decide(BODY, 5)
     with pytest.raises(ConnectionFailed):
         await replicas.get("/health", 5)
+
+
+async def test_how_each_server_stands(fakes: list[FakeSystemOne]) -> None:
+    told: list[tuple[str, CallOutcome]] = []
+    clients = [SystemOneClient(fake.endpoint) for fake in fakes]
+    replicas = Replicas(clients, dispatched=lambda endpoint, outcome: told.append((endpoint, outcome)))
+    first, second = (fake.endpoint for fake in fakes)
+    assert replicas.standing == {first: (0, None), second: (0, None)}
+    fakes[0].hold()
+    fakes[1].hold()
+    asking = [asyncio.ensure_future(replicas.decide(BODY, 10)) for _ in range(2)]
+    await asyncio.gather(*(fake.wait_for_calls(1) for fake in fakes))
+    assert replicas.standing == {first: (1, None), second: (1, None)}
+    for fake in fakes:
+        fake.release()
+    await asyncio.gather(*asking)
+    assert replicas.standing == {first: (0, True), second: (0, True)}
+    assert sorted(told) == sorted([(first, CallOutcome.OK), (second, CallOutcome.OK)])
+    told.clear()
+    await fakes[0].stop()
+    fakes[1].overload(times=1)
+    with pytest.raises(Overloaded):
+        await replicas.decide(BODY, 5)
+    for _ in range(2):
+        await replicas.decide(BODY, 5)
+    assert replicas.standing[second] == (0, True), "a refusal is an answer"
+    assert (first, CallOutcome.UNAVAILABLE) in told
+    assert replicas.standing[first] == (0, False)
+    assert (second, CallOutcome.OVERLOADED) in told
+    for client in clients:
+        await client.aclose()

@@ -69,7 +69,7 @@ class World:
         self.refuses: Callable[[str, Mapping[str, Answer], Mapping[str, Answer]], bool] = lambda *_: False
         self.ended_at = 0.0
 
-    async def decide(self, sent: bytes, timeout_s: float) -> bytes:
+    async def decide(self, sent: bytes, timeout_s: float, told: object = None) -> bytes:
         request = orjson.loads(sent)
         self.sent.append(request)
         self.flying += 1

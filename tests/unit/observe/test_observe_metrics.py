@@ -16,7 +16,7 @@ def test_the_text_is_what_prometheus_reads() -> None:
     metrics = Metrics()
     metrics.request("llm", "chat")()
     metrics.forwarded("coder")()
-    metrics.runtime_seconds("builtin")(0.2)
+    metrics.calls.ended("builtin", "systemone")(0.2, None)
     families = {family.name for family in text_string_to_metric_families(metrics.render().decode())}
     assert {"pointsman_requests", "llm_model_requests", "llm_model_routing_latency_seconds"} <= families
 
@@ -78,8 +78,9 @@ def test_label_names_are_a_closed_set() -> None:
     metrics.forwarded("x")()
     metrics.decided("x", "y")()
     metrics.runtime_call("x", "y")()
-    metrics.runtime_seconds("x")(1)
+    metrics.calls.ended("x", "y")(1, {"queue": 0.1})
     metrics.unknown_answer("x", "y")()
     metrics.prepare(["x"])
     names |= set(re.findall(r'[{,](\w+)="', metrics.render().decode()))
-    assert names == {"kind", "format", "reason", "model", "recipe", "decision", "deployment", "outcome", "le"}
+    calls = {"deployment", "surface", "phase", "outcome"}
+    assert names == {"kind", "format", "reason", "model", "recipe", "decision", "le", *calls}

@@ -8,8 +8,11 @@ from typing import Any, cast
 import pytest
 
 from router.admin.status import Status
-from router.asking.errors import CallOutcome
+from router.asking.client import SystemOneClient
+from router.asking.errors import CallOutcome, ConnectionFailed
 from router.asking.placement import placement_of
+from router.asking.replicas import Replicas
+from router.asking.report import CallReport
 from router.generation import Generation
 from router.observe import Metrics
 from router.serving.vitals import Vitals
@@ -32,8 +35,7 @@ class Rig:
         self.vitals = Vitals(self.status, self.metrics, lambda: self.generation)
 
     def called(self, deployment: str, outcome: CallOutcome, *, sent: bool = True) -> None:
-        report = SimpleNamespace(deployment=deployment, outcome=outcome, seconds=0.01, sent=sent, questions=1, states=1)
-        self.vitals.call_ended(cast(Any, report))
+        self.vitals.call_ended(CallReport(deployment, outcome, 0.01, 1, 1, sent))
 
     def lines(self, family: str) -> list[str]:
         return [line for line in self.metrics.render().decode().splitlines() if line.startswith(family)]
@@ -79,7 +81,28 @@ def test_calls_are_counted_by_outcome_and_timed_when_they_were_made() -> None:
         'vsr_model_runtime_requests_total{deployment="builtin",outcome="unavailable"} 1.0',
     ]
     counts = rig.lines("vsr_model_runtime_request_duration_seconds_count")
-    assert counts == ['vsr_model_runtime_request_duration_seconds_count{deployment="far"} 1.0']
+    assert counts == ['vsr_model_runtime_request_duration_seconds_count{deployment="far",surface="systemone"} 1.0']
+
+
+async def test_each_of_several_servers_is_told_of() -> None:
+    rig = Rig()
+    assert rig.generation is not None
+    clients = [SystemOneClient(f"http://127.0.0.1:{port}") for port in (1, 2)]
+    replicas = Replicas(clients, dispatched=lambda endpoint, how: rig.vitals.dispatched("far", endpoint, how))
+    rig.generation.connections = dataclasses.replace(
+        rig.generation.connections, clients={"far": replicas, "builtin": clients[0]}
+    )
+    with pytest.raises(ConnectionFailed):
+        await replicas.decide(b"{}", 5)
+    rig.vitals.publish()
+    for port in (1, 2):
+        labels = f'deployment="far",replica="http://127.0.0.1:{port}"'
+        assert f"vsr_model_runtime_replica_ready{{{labels}}} 0.0" in rig.lines("vsr_model_runtime_replica_ready")
+        assert f"vsr_model_runtime_replica_inflight{{{labels}}} 0.0" in rig.lines("vsr_model_runtime_replica_inflight")
+    ended = [line.partition("outcome=")[2] for line in rig.lines("vsr_model_runtime_replica_requests_total")]
+    assert [one.startswith('"unavailable"') for one in ended] == [True, True]
+    for client in clients:
+        await client.aclose()
 
 
 def test_a_restart_is_counted_for_what_the_process_serves() -> None:
