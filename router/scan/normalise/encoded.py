@@ -13,7 +13,7 @@ from typing import Final
 from router.scan.normalise.edits import Edit
 
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/_-]{16,}={0,2}")
-_HEX: Final = re.compile(r"(?:[0-9a-fA-F]{2})+")
+_HEX: Final = re.compile(r"[0-9a-fA-F]{16,}")
 _PAIRS: Final = re.compile(
     r"(?<![0-9a-zA-Z])[0-9a-fA-F]{2}(?P<between>[ ,:])(?:[0-9a-fA-F]{2}(?P=between)){5,}[0-9a-fA-F]{2}(?![0-9a-zA-Z])"
 )
@@ -51,11 +51,25 @@ def encoded(text: str) -> list[Edit]:
 
 def _runs(text: str) -> Iterator[Edit]:
     for match in _BASE64.finditer(text):
-        run = match[0]
-        if _HEX.fullmatch(run) and (plain := _readable(binascii.unhexlify(run))) is not None:
-            yield _edit(match.start(), match.end(), plain, 2, 1)
-            continue
-        yield from _base64(run, match.start())
+        run, at = match[0], match.start()
+        done = 0
+        for edit in _hex(run, at):
+            yield from _base64(run[done : edit.start - at], at + done)
+            yield edit
+            done = edit.end - at
+        yield from _base64(run[done:], at + done)
+
+
+def _hex(run: str, start: int) -> Iterator[Edit]:
+    """Digits may follow a prefix, such as `0x`, and begin or end in the middle of a byte where the text is cut."""
+    for match in _HEX.finditer(run):
+        for phase in range(2):
+            digits = match[0][phase:]
+            digits = digits[: len(digits) // 2 * 2]
+            if (plain := _readable(binascii.unhexlify(digits))) is not None:
+                begin = start + match.start() + phase
+                yield _edit(begin, begin + len(digits), plain, 2, 1)
+                break
 
 
 def _base64(run: str, start: int) -> Iterator[Edit]:
