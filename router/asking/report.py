@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -13,10 +12,9 @@ PHASES: Final = ("parse", "tokenize", "queue", "forward", "post", "serialize", "
 """What a server may say that its time on a call went to, in its order. A closed set, because it becomes a label."""
 TOTAL: Final = "total"
 
-_SAID: Final = re.compile(r"(?:^|,)\s*([a-z]{1,16})\s*;\s*dur=([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*(?=[,;]|$)")
-_SAME: Final = {"compute": "forward"}
+_PHASE_OF: Final = {**{name: name for name in (*PHASES, TOTAL)}, "compute": "forward"}
 _LONGEST: Final = 1024
-_KNOWN: Final = frozenset({*PHASES, TOTAL})
+_MOST_S: Final = 1e6
 
 
 class ServerTime:
@@ -31,11 +29,22 @@ class ServerTime:
         """Seconds by phase, of `PHASES`, and `TOTAL` where the server tells that: then the rest of it is `other`."""
         if self.said is None:
             return None
-        told = {name: float(milliseconds) / 1000 for name, milliseconds in _SAID.findall(self.said[:_LONGEST])}
-        found = {_SAME.get(name, name): seconds for name, seconds in told.items()}
-        found = {name: seconds for name, seconds in found.items() if name in _KNOWN}
-        if TOTAL in found and "other" not in found:
-            found["other"] = max(0.0, 2 * found[TOTAL] - sum(found.values()))
+        found: dict[str, float] = {}
+        known = 0.0
+        for metric in self.said[:_LONGEST].split(","):
+            name, _, written = metric.partition(";dur=")
+            phase = _PHASE_OF.get(name.strip())
+            if phase is None:
+                continue
+            try:
+                seconds = float(written) / 1000
+            except ValueError:
+                continue
+            if 0.0 <= seconds <= _MOST_S:  # no infinity, and no NaN
+                found[phase] = seconds
+                known += seconds
+        if (total := found.get(TOTAL)) is not None and "other" not in found:
+            found["other"] = max(0.0, 2 * total - known)
         return found or None
 
 

@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Gauge
+
+from router.observe.tally import Distributions, Tallies
 
 BREAKER_STATES: Final = ("closed", "half_open", "open")
 _QUESTIONS = (1, 2, 3, 5, 10, 20, 50, 100, 255)
@@ -16,24 +18,20 @@ class AskingMetrics:
     """The families, bound to one registry. Labels are deployments of the configuration and closed sets."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._looked_up = Counter(
+        self._looked_up = Tallies(
             "vsr_model_runtime_result_cache",
             "Questions of requests: answered before (hit), being asked by another request (shared), or asked (miss).",
             ["deployment", "result"],
-            registry=registry,
+            registry,
         )
-        self._calls = Counter(
+        self._calls = Tallies(
             "vsr_model_runtime_stage_decision_calls",
             "Calls made for the questions of a stage.",
             ["deployment", "round"],
-            registry=registry,
+            registry,
         )
-        self._questions = Histogram(
-            "vsr_model_runtime_call_questions",
-            "Questions in a call.",
-            ["deployment"],
-            buckets=_QUESTIONS,
-            registry=registry,
+        self._questions = Distributions(
+            "vsr_model_runtime_call_questions", "Questions in a call.", ["deployment"], _QUESTIONS, registry
         )
         self._breaker = Gauge(
             "vsr_model_runtime_breaker",

@@ -69,16 +69,18 @@ class CallMetrics:
 
     def _ended(self, deployment: str, surface: str) -> Callable[[float, Mapping[str, float] | None], None]:
         whole = self._seconds.labels(deployment, surface).observe
-        transport = cache(lambda: self._transport.labels(deployment, surface).observe)
-        phase = cache(lambda name: self._server.labels(deployment, surface, name).observe)
+        parts: dict[str, Callable[[float], None]] = {}
+
+        def part(name: str) -> Callable[[float], None]:
+            family = self._transport.labels(deployment, surface) if name == _TOTAL else None
+            parts[name] = (family or self._server.labels(deployment, surface, name)).observe
+            return parts[name]
 
         def count(seconds: float, server: Mapping[str, float] | None) -> None:
             whole(seconds)
-            for name, spent in server.items() if server is not None else ():
-                if name == _TOTAL:
-                    transport()(max(0.0, seconds - spent))
-                else:
-                    phase(name)(spent)
+            if server is not None:
+                for name, spent in server.items():
+                    (parts.get(name) or part(name))(max(0.0, seconds - spent) if name == _TOTAL else spent)
 
         return count
 

@@ -83,11 +83,8 @@ class Metrics:
             buckets=_ROUTING_BUCKETS,
             registry=self.registry,
         )
-        self._runtime_requests = Counter(
-            "vsr_model_runtime_requests",
-            "Calls to decision models.",
-            ["deployment", "outcome"],
-            registry=self.registry,
+        self._runtime_requests = Tallies(
+            "vsr_model_runtime_requests", "Calls to decision models.", ["deployment", "outcome"], self.registry
         )
         self._unknown = Counter(
             "vsr_model_runtime_unknown_answers",
