@@ -55,7 +55,7 @@ class Size:
 
 
 FULL = Size(220, 80, 20, 60, 60, 40, 10)
-QUICK = Size(20, 30, 3, 6, 4, 4, 1)
+QUICK = Size(12, 20, 3, 5, 3, 3, 1)
 
 
 def run(*, quick: bool, console: Console) -> Result:

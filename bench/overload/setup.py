@@ -15,6 +15,7 @@ from bench.lib.python import module
 REFUSAL = "This request was refused."
 MODELS = ("checked", "unread")
 WAIT_MS = 2000
+THRESHOLD = 0.9
 
 _SERVICES = ("extproc", "metrics", "management")
 _FORMATS = {"": "openai", "-r": "responses", "-m": "anthropic"}
@@ -85,15 +86,15 @@ class Router:
 
 
 def _configuration(port: int, services: dict[str, int], model: Model, action: str) -> str:
-    """YAML, since JSON is. Unknown counts as an attack, as for a guard that fails closed."""
-    attack = {"type": "systemone", "name": "attack"}
+    """YAML, since JSON is. The guard is as it comes: it fails closed, and waits as long as signals may."""
+    attack = {"type": "jailbreak", "name": "attack"}
     refusal = {"type": "fast_response", "configuration": {"message": REFUSAL}}
     refs = {name: [{"model": name + kind} for kind in _FORMATS] for name in MODELS}
     decisions = [
         {
             "name": "refuse",
             "priority": 20,
-            "rules": {"operator": "OR", "on_unknown": "match", "conditions": [attack]},
+            "rules": {"operator": "OR", "conditions": [attack]},
             "plugins": [refusal],
         },
         {
@@ -110,8 +111,6 @@ def _configuration(port: int, services: dict[str, int], model: Model, action: st
         for name in MODELS
         for kind, api in _FORMATS.items()
     ]
-    # A rule that waits for less than a full queue takes would be unread for lateness, not for want of room.
-    rule = {"name": "attack", "deployment": "guard", "preset": "jailbreak", "predicate": {"gte": 0.9}}
     guard = {"provider": "model_runtime", "endpoint": f"http://127.0.0.1:{model.front}", "served_name": "guard"}
     return json.dumps(
         {
@@ -121,7 +120,7 @@ def _configuration(port: int, services: dict[str, int], model: Model, action: st
             "recipes": [
                 {
                     "name": "guarded",
-                    "signals": {"systemone": [rule | {"timeout_ms": 30_000}]},
+                    "signals": {"jailbreak": [{"name": "attack", "deployment": "guard", "threshold": THRESHOLD}]},
                     "decisions": decisions,
                 }
             ],
