@@ -38,7 +38,8 @@ from router.wire.request import LlmRequest, opens, state_text
 
 LARGE_BODY = 256 * 1024
 """Bodies from this many bytes on are decoded, read and edited on a thread: the event loop must not wait for one."""
-
+_TURN = 64
+"""A turn takes about as long to read as so many bytes."""
 
 _NOTHING: Final[Mapping[str, GuardResult]] = MappingProxyType({})
 
@@ -48,6 +49,11 @@ class Judged(NamedTuple):
 
     outcome: Outcome
     partial: bool = False
+
+
+def is_large(request: LlmRequest) -> bool:
+    """Whether reading all of its turns takes longer than the event loop should wait."""
+    return sum(len(turn.text) + _TURN for turn in request.turns) >= LARGE_BODY
 
 
 class Judge:
@@ -133,7 +139,7 @@ class Judge:
             return {}
         started = self._clock() if notes is not None else 0.0
         facts = RequestFacts(request, head.headers, trusted=generation.trusts_identity)
-        if sum(len(turn.text) for turn in request.turns) >= LARGE_BODY:
+        if is_large(request):
             readings = await asyncio.to_thread(policy.heuristics.read, facts)
         else:
             readings = policy.heuristics.read(facts)
@@ -207,7 +213,7 @@ class Judge:
     async def _guards(self, policy: Policy, request: LlmRequest) -> RequestGuards | None:
         if policy.guards is None or policy.refusals is None:
             return None
-        if sum(len(turn.text) for turn in request.turns) >= LARGE_BODY:
+        if is_large(request):
             return await asyncio.to_thread(RequestGuards, policy, policy.guards, policy.refusals, request)
         return RequestGuards(policy, policy.guards, policy.refusals, request)
 

@@ -14,6 +14,7 @@ from typing import Any, cast
 import orjson
 import pytest
 
+from router.acting.latencies import Latencies
 from router.asking.answer_cache import AnswerCache
 from router.asking.asker import Asker
 from router.asking.errors import CallError, CallTimeout, Overloaded, Rejected, Unavailable
@@ -31,12 +32,15 @@ from router.explaining.records import Encoder, Recorder
 from router.explaining.redeciding import Redecider
 from router.explaining.spans import request_span
 from router.generation import Generation
+from router.judging import Judge
 from router.observe import Metrics
 from router.pipeline import Pipeline
 from router.questions import QuestionType
 from router.verdict import Forward
 from router.wire.http import Reply
-from tests.support.plans import EVERYTHING, connections
+from router.wire.neutral import Turn, build
+from router.wire.surface import Format
+from tests.support.plans import EVERYTHING, connections, generation_of
 from tests.support.virtual_time import run
 from tests.unit.test_pipeline import CHAT, body, post, value
 
@@ -451,6 +455,24 @@ def test_more_than_eight_windows_without_room_send_one_ahead() -> None:
     answered = next(at for at, _ in probes if at >= 20.5)
     assert opened == pytest.approx(answered + 1.0), "the answer to it lets all others ask"
     assert others + sum(at >= 20.5 for at, _ in probes) == windows
+
+
+@pytest.mark.parametrize(("turns", "each", "large"), [(1, 300_000, True), (10_000, 1, True), (100, 100, False)])
+def test_what_is_large_by_its_text_or_by_its_turns_is_read_on_a_thread(
+    monkeypatch: pytest.MonkeyPatch, turns: int, each: int, large: bool
+) -> None:
+    on_thread: list[object] = []
+
+    async def thread(work: Callable[..., Any], *arguments: Any, **more: Any) -> Any:
+        on_thread.append(work)
+        return work(*arguments, **more)
+
+    monkeypatch.setattr(asyncio, "to_thread", thread)
+    request = build(Format.CHAT, "auto", False, "", [Turn("user", "x" * each)] * turns, ())
+    judge = Judge(Metrics(), lambda: 0.0, lambda: 0.0, Latencies(lambda: 0.0))
+    generation = generation_of(plan_with())
+    guards = run(judge._guards(generation.policies["guarded"], request))
+    assert (guards is not None, on_thread != []) == (True, large)
 
 
 def test_recorded_requests_are_decided_again() -> None:
