@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
@@ -26,12 +26,16 @@ from router.asking.scanning.stage import GuardStage
 from router.config.plan import StateKind
 from router.questions import Answer, Unknown
 from router.scan.machine import Ask, End, Lane, ScanMachine
+from router.scan.normalise import is_plain
 from router.scan.pace import DeploymentPace
 from router.scan.rules import Outcome
 from router.scan.windows import RandomBelow
 
 LARGE_TEXT: Final = 64 * 1024
 """Inputs from this many characters on are cut into windows on a thread: that takes the event loop too long."""
+
+SMALL_TEXT: Final = 8 * 1024
+"""What is longer is large where normalising may change it: to look for that takes a hundred times as long."""
 
 Refuses = Callable[[str, Mapping[str, Answer], Mapping[str, Answer]], bool]
 """Whether a match settles that the request is refused: its key in the scan, what all matches found, by key, and the
@@ -114,7 +118,7 @@ class GuardedStage:
         `texts` are what the stage's questions are about (see `bind`), `inputs` what guards read, by state.
         """
         try:
-            if sum(map(len, inputs.values())) < LARGE_TEXT:
+            if _cut_at_once(inputs.values()):
                 self._machine = self._planned(inputs)
             else:
                 await self._plan_large(inputs)
@@ -275,6 +279,11 @@ class GuardedStage:
         await asyncio.gather(*tasks, return_exceptions=True)
         for task in tasks:
             self._reports += self._flights.pop(task).calls
+
+
+def _cut_at_once(texts: Collection[str]) -> bool:
+    length = sum(map(len, texts))
+    return length < SMALL_TEXT or (length < LARGE_TEXT and all(map(is_plain, texts)))
 
 
 def _pace(line: Line | None) -> DeploymentPace:

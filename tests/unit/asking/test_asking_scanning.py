@@ -436,6 +436,16 @@ def test_large_inputs_are_cut_on_a_thread(monkeypatch: pytest.MonkeyPatch) -> No
     assert cut != []
 
 
+def test_inputs_that_are_long_to_normalise_are_cut_on_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    cut: list[object] = []
+    world = large(monkeypatch, attack(normalise=True), plan_s=0.0, cut=cut)
+    for quick in (LARGE[:30_000], "e\u0301" * 2_000):
+        world.read(quick)
+        assert cut == []
+    world.read("e\u0301" * 2_500)
+    assert cut != []
+
+
 @pytest.mark.parametrize("plan_s", [0.0, 0.5 * TAKES, 3 * TAKES])
 @pytest.mark.parametrize("most", [1, 4])
 def test_while_a_large_input_is_cut_its_tail_is_read_and_counts_once(
