@@ -13,6 +13,7 @@ from typing import Final
 from router.scan.normalise.edits import Edit
 
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/_-]{16,}={0,2}")
+_NO_SIGNS: Final = re.compile(r"[A-Za-z0-9]{16,}={0,2}")
 _HEX: Final = re.compile(r"[0-9a-fA-F]{16,}")
 _PAIRS: Final = re.compile(
     r"(?<![0-9a-zA-Z])[0-9a-fA-F]{2}(?P<between>[ ,:])(?:[0-9a-fA-F]{2}(?P=between)){5,}[0-9a-fA-F]{2}(?![0-9a-zA-Z])"
@@ -81,6 +82,10 @@ def _base64(run: str, start: int) -> Iterator[Edit]:
         if (plain := _readable(_decoded(body[phase:]))) is not None:
             yield _edit(start + phase, start + len(run), plain, 4, 3)
             return
+    # A word before it may end in a character that base64 has, too: `text-`, `path/`.
+    for piece in _NO_SIGNS.finditer(run):
+        if len(piece[0]) < len(run):
+            yield from _base64(piece[0], start + piece.start())
 
 
 def _decoded(body: str) -> bytes:

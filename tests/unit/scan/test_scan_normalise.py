@@ -100,7 +100,7 @@ def test_decoding_happens_once() -> None:
 
 
 def test_base64_is_found_wherever_it_begins_in_a_run() -> None:
-    for before in ("", "x", "xy", "xyz"):
+    for before in ("", "x", "xy", "xyz", "prompt_", "text/", "a-long-name-before-"):
         assert ATTACK in normalise(f"{before}{base64.b64encode(BYTES * 3).decode()}").text
 
 
