@@ -72,29 +72,32 @@ def not_asked(rule: GuardRule) -> GuardResult:
 
 
 def result_of(rule: GuardRule, outcomes: Mapping[str, Outcome], *, waits: bool) -> GuardResult:
-    """What a rule comes to. With `waits`, one that is unread for overload is left unknown: the request may have to be
-    asked for again (`deciding.overload`)."""
+    """What a rule comes to. With `waits`, one that is unread for overload, in part or whole, is left unknown whatever
+    its policies say: the request may have to be asked for again (`deciding.overload`)."""
     parts = [outcomes[rule.name]]
     if rule.hazard is not None:
         parts.append(outcomes[hazard_key(rule.name)])
+    unread = [part.unread for part in parts if part.unread is not None]
     answers = [part.answer or Unknown(part.reason or UnknownReason.TIMEOUT) for part in parts]
     found = GuardResult(
         read_guard(rule, *answers),
         answers[0],
         answers[1] if rule.hazard is not None else None,
         min((part.coverage for part in parts), key=lambda coverage: coverage.share),
-        unread=next((part.unread for part in parts if part.unread is not None), None),
+        unread=UnknownReason.OVERLOADED if UnknownReason.OVERLOADED in unread else next(iter(unread), None),
     )
     # What less than a threshold says of a part, the rest may undo: there the policy has the say.
     if found.reading.matched and not any(part.by_policy for part in parts):
         return replace(found, decided=any(part.decided for part in parts))
     if any(part.result is Result.NO_MATCH for part in parts):
         return found if found.reading.matched is False else replace(found, reading=by_policy(rule, "no_match"))
+    if waits and found.unread is UnknownReason.OVERLOADED:
+        return replace(found, reading=Reading(rule.question.type, None, reason=found.unread))
     unknown = [part.reason for part in parts if part.result is Result.UNKNOWN]
     if not unknown:
         return replace(found, reading=by_policy(rule, "match"), failed_closed="on_unscanned", reason=found.unread)
     reason = UnknownReason.OVERLOADED if UnknownReason.OVERLOADED in unknown else unknown[0] or UnknownReason.TIMEOUT
-    if reason is UnknownReason.NOT_ASKED or rule.on_unknown is None or (waits and reason is UnknownReason.OVERLOADED):
+    if reason is UnknownReason.NOT_ASKED or rule.on_unknown is None:
         return replace(found, reading=Reading(rule.question.type, None, reason=reason))
     closed: Literal["on_unknown"] | None = "on_unknown" if rule.on_unknown == "match" else None
     return replace(found, reading=by_policy(rule, rule.on_unknown), failed_closed=closed, reason=reason)

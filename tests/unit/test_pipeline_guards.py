@@ -356,14 +356,18 @@ def test_windows_that_had_no_room_are_asked_again() -> None:
         assert house.took < 200
 
 
-def test_a_part_left_unread_for_overload_is_not_let_through() -> None:
+@pytest.mark.parametrize("attack", ["", "on_unscanned: match", "on_unscanned: unknown", "min_coverage: 0.99"])
+def test_a_part_left_unread_for_overload_is_neither_let_through_nor_refused(
+    attack: str, caplog: pytest.LogCaptureFixture
+) -> None:
     """What was read holds nothing; what was not could."""
     calls = iter(range(1000))
     some: Says = lambda text, preset, now: Overloaded("no room") if next(calls) > 30 else 0.01  # noqa: E731
-    house = House(some, catalog="on_signal_overload: {action: retry, wait_ms: 3000}")
+    house = House(some, attack=attack, catalog="on_signal_overload: {action: retry, wait_ms: 3000}")
     found = house.decided(LONG)
     assert isinstance(found, Reply)
     assert found.status == 429
+    assert "signal_failed_closed" not in caplog.text
 
 
 @pytest.mark.parametrize("read", [0, 10, 60])

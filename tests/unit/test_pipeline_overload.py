@@ -187,6 +187,15 @@ async def test_other_failures_keep_their_outcome() -> None:
         assert isinstance(found, Forward), "a rule that fails open lets it through, as it says"
 
 
+async def test_a_prompt_that_no_model_takes_is_told_so_at_once() -> None:
+    house = House(busy(), CONFIG.replace("name: coder, ", "name: coder, context_window_size: 100, "))
+    found = await house.decided(text="many words " * 500)
+    assert isinstance(found, Reply)
+    assert found.status == 400
+    assert orjson.loads(found.body)["error"]["code"] == "context_length_exceeded"
+    assert (house.seen, house.waited) == (0, 0.0)
+
+
 async def test_with_refuse_nothing_changes() -> None:
     house = House(busy(), overload="action: refuse, wait_ms: 2000")
     found = await house.decided()
