@@ -368,6 +368,34 @@ def test_windows_wait_for_room_with_the_request_and_learn_no_pace_from_it() -> N
     assert world.waiting.report is not None
 
 
+def test_after_a_wait_what_is_left_is_read_in_larger_windows_where_there_is_no_time_for_all() -> None:
+    world = World(on=deployment(scan=ScanWindow(64, 8, 1024), endpoint=None, artifact="a"))
+
+    async def work() -> GuardedAnswers:
+        loop = asyncio.get_running_loop()
+        world.desk = Desk(loop)
+        world.waiting = RequestWait(world.desk, 60.0, 24.0)
+        world.says = lambda text: Overloaded("no room") if loop.time() < 18 else 0.01
+        asker = world.asker()
+        line = asker.line("m")
+        assert line is not None
+        for size in range(40, 80):
+            line.pace.learn(size, 0.15 + size * 0.0005)
+        cost = line.pace.cost
+        assert cost is not None
+        loop.call_at(18, world.desk.answered, "g")  # somebody else's call opens the model
+        try:
+            found = await world.stage(asker, (), 24.0).read({}, {FRESH: HARMLESS * 2})
+        finally:
+            world.waiting.leave()
+        assert line.pace.cost == cost, "the wait taught nothing"
+        return found
+
+    outcome = run(work()).outcomes["attack"]
+    assert outcome.coverage.windows > SIZES.max_parallel * (24 - 18), "more than there was time for one by one"
+    assert max(map(len, world.texts)) > 64
+
+
 def test_a_call_made_again_that_the_deadline_cuts_off_has_still_found_no_room() -> None:
     world = World()
     world.takes = lambda number: 50.0 if number else 0.1
