@@ -74,6 +74,7 @@ def judge(
         first_refused=len(seen["refused"]["first"]) / ended,
         again_refused=len(again) / ended,
         again_refused_most=max(Counter(int(at) for at in again).values(), default=0),
-        most_calls=max(seen["calls"].values(), default=0),
+        # What normalising changes in a text is read besides, and may be the same for all its copies.
+        most_calls=max((calls for text, calls in seen["calls"].items() if text in of), default=0),
         calls=sum(seen["calls"].values()),
     )

@@ -64,6 +64,16 @@ def test_what_is_read_and_done_right_is_good() -> None:
     assert (found.wrong_refusals, found.attacks_forwarded, found.unchecked_forwards) == (0, 0, 0)
 
 
+def test_what_copies_share_is_no_request_of_one_of_them() -> None:
+    """Guards read normalised stretches of a text besides, which may be those of all its copies."""
+    copies = [answered(ATTACK, number, "refused") for number in range(9)]
+    found = Seen()
+    for each in copies:
+        found.called(each.sent, 200)
+        found.called("what normalising changes", 200)
+    assert judge(copies, vars(found), {0: "refused"}, (0.0, 2.0)).most_calls == 1
+
+
 def test_each_kind_of_harm_is_counted() -> None:
     idle: dict[int, Verdict] = {0: "refused", 1: "forwarded"}
     let_through, refused, unread = (
