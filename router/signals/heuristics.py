@@ -18,7 +18,7 @@ from router.signals import similar
 from router.signals.facts import RequestFacts
 from router.signals.folding import fold
 from router.signals.literals import Literals
-from router.signals.patterns import Patterns
+from router.signals.patterns import NONE, Patterns
 from router.signals.reading import Reading
 from router.signals.scripts import units
 from router.signals.seen import Empty, Seen
@@ -74,10 +74,10 @@ class Heuristics:
 
     def read(self, facts: RequestFacts) -> dict[str, Reading]:
         """The readings by rule key. Linear in the request's length; never raises."""
-        seen = Seen(facts, self._literals, self._patterns)
+        hits = self._patterns.find(facts)
+        seen = Seen(facts, self._literals, hits)
         readings = self._idle.copy()
-        words, expressions = seen.hits
-        if words or expressions:
+        if hits is not NONE:
             for name, evaluate in self._touched(seen).items():
                 readings[name] = evaluate(seen)
         for name, evaluate in self._always:

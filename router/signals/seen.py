@@ -6,21 +6,19 @@ from router.signals.facts import RequestFacts
 from router.signals.languages import Language, language_of
 from router.signals.lazy import lazy
 from router.signals.literals import NOTHING, Found, Literals
-from router.signals.patterns import NONE, Hits, Patterns
+from router.signals.patterns import NONE, Hits
 
 
 class Seen:
-    """Everything is worked out when the first rule wants it, and once."""
+    """`hits` is what one pass over the text said: which expressions match, and which literals may occur.
 
-    def __init__(self, facts: RequestFacts, literals: Literals, patterns: Patterns) -> None:
+    Everything else is worked out when the first rule wants it, and once.
+    """
+
+    def __init__(self, facts: RequestFacts, literals: Literals, hits: Hits) -> None:
         self.facts = facts
+        self.hits = hits
         self._literals = literals
-        self._patterns = patterns
-
-    @lazy
-    def hits(self) -> Hits:
-        """What one pass over the text says: which expressions match, and which literals may occur."""
-        return self._patterns.find(self.facts)
 
     @lazy
     def words(self) -> Found:

@@ -43,7 +43,13 @@ def wordless(rule: Wordless) -> Evaluate:
 @lru_cache(4096)  # most rules say one of few things, and a record costs more than looking it up
 def plain(matched: bool, value: float, confidence: float | None = None) -> Reading:
     """What a rule says that has one number."""
+    if not (matched or value or confidence):
+        return _NO
     return Reading(None, matched, confidence, {"": value})
+
+
+_NO: Final = Reading(None, False, None, {"": 0.0})
+"""What most rules say of most requests."""
 
 
 def _language(rule: LanguageRule) -> Evaluate:

@@ -30,6 +30,7 @@ _MEDIA: Final = {
     **dict.fromkeys(("audio", "audio_url", "input_audio"), "audio"),
     **dict.fromkeys(("video", "video_url", "input_video"), "video"),
 }
+_RESULTS: Final = frozenset({"tool", "function"})
 # Calls that the client carries out, and so owes a result; the others are settled by the server.
 _CLIENT_CALLS: Final = frozenset(
     {
@@ -92,20 +93,25 @@ def count(request: LlmRequest) -> Counts:
     document = request.document
     tally = _Tally()
     _READERS[request.format](document, tally)
-    tools = _list(document.get("tools")), _list(document.get("functions"))
-    for offered in tools:
-        for tool in offered:
-            tally.structured += _size(tool)
+    definitions = 0
+    for key in ("tools", "functions"):
+        if key in document and type(document[key]) is list:
+            definitions += len(document[key])
+            for tool in document[key]:
+                tally.structured += _size(tool)
+    for path in _SCHEMAS[request.format]:
+        if path[0] in document:
+            tally.structured += _size(_inside(document, path))
     return Counts(
         tally.messages,
         tally.media,
         tally.images,
-        len(tools[0]) + len(tools[1]),
+        definitions,
         tally.calls,
         tally.results,
         tally.last == "result" or tally.follows or tally.owed > tally.results,
         tally.text,
-        tally.structured + sum(_size(_inside(document, path)) for path in _SCHEMAS[request.format]),
+        tally.structured,
         _reserve(document, _RESERVES[request.format]),
     )
 
@@ -163,12 +169,12 @@ class _Tally:
 
 
 def _chat(document: Mapping[str, Any], tally: _Tally) -> None:
-    for message in _objects(document.get("messages")):
-        role, content = message.get("role"), message.get("content")
-        if role in {"tool", "function"}:
+    for message in document["messages"]:  # objects with a role, as `read_request` has seen
+        role, content = message["role"], message.get("content")
+        if role in _RESULTS:
             tally.result(content)
             continue
-        tally.message(str(role), content)
+        tally.message(role, content)
         if "tool_calls" in message:
             for call in _objects(message["tool_calls"]):
                 tally.call(call)
@@ -288,7 +294,7 @@ def _reserve(document: Mapping[str, Any], keys: Iterable[str]) -> int:
 
 def _inside(value: Any, path: Iterable[str]) -> Any:
     for key in path:
-        value = value.get(key) if isinstance(value, Mapping) else None
+        value = value.get(key) if type(value) is dict else None
     return value
 
 
