@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from router.config.plan import StateKind
 from router.signals.folding import fold, space
 from router.signals.lazy import lazy
 from router.wire.counting import Counts, count
-from router.wire.request import LlmRequest, state_text
+from router.wire.request import LlmRequest
+from router.wire.state import user_text
 
 USER_HEADER: Final = "x-authz-user-id"
 GROUPS_HEADER: Final = "x-authz-user-groups"
@@ -49,12 +49,13 @@ class RequestFacts:
     @lazy
     def written(self) -> str:
         """The user's own words of the current turn as they came."""
-        return state_text(self._request, StateKind.USER)
+        return user_text(self._request)
 
     @lazy
     def raw(self) -> bytes:
         """`written` in UTF-8. A lone half of a surrogate pair, which has no UTF-8 form, becomes a question mark."""
-        return self.written.encode("utf-8", "replace")
+        self.__dict__["written"] = written = user_text(self._request)
+        return written.encode("utf-8", "replace")
 
     @lazy
     def text(self) -> str:

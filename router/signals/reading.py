@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
+
+import msgspec
 
 from router.config.plan import QuestionRule
 from router.questions import (
@@ -50,8 +51,7 @@ class Measure(StrEnum):
     """How many of an event's criteria were found."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(msgspec.Struct, frozen=True):
     """What one rule says about a request, as conditions and projections see it.
 
     `type` is that of the question, None for a rule that the router computes by itself.
@@ -65,8 +65,8 @@ class Reading:
     type: QuestionType | None
     matched: bool | None
     confidence: float | None = None
-    values: Mapping[str, float] = field(default_factory=lambda: _NOTHING)
-    labels: Mapping[str, float] = field(default_factory=lambda: _NOTHING)
+    values: Mapping[str, float] = _NOTHING
+    labels: Mapping[str, float] = _NOTHING
     label: str | None = None
     reason: UnknownReason | None = None
     by_policy: bool = False

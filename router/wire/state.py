@@ -57,7 +57,8 @@ def _current(turns: tuple[Turn, ...]) -> tuple[int, str]:
     return fallback
 
 
-def _user(request: LlmRequest) -> str:
+def user_text(request: LlmRequest) -> str:
+    """The state `user`: the current turn with the user's own words."""
     return _current(request.turns)[1]
 
 
@@ -117,7 +118,7 @@ def _tools(request: LlmRequest) -> str:
 
 
 _STATES: Final[Mapping[StateKind, Callable[[LlmRequest], str]]] = {
-    StateKind.USER: _user,
+    StateKind.USER: user_text,
     StateKind.CONVERSATION: _conversation,
     StateKind.SYSTEM: _system,
     StateKind.TOOLS: _tools,
