@@ -14,7 +14,8 @@ Rows = Sequence[Mapping[str, Any]]
 def ratios(rows: Rows) -> Mapping[str, float]:
     """Each the highest of the kinds of text, of medians over their rounds; memory the highest of all.
 
-    That of the process is of the short requests alone: in a long one the system takes pages away and brings them back.
+    That of the process is of the requests of 8 MB, which end early: whole requests of 1 MB grow it more the first time
+    than later, so what they show is not what one request takes.
     """
     whole, tail = _part(rows, "whole"), _part(rows, "tail")
     peaks = [row["peak_bytes"] / row["size"] for row in tail]
