@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from router.runtime import question_body
@@ -131,7 +131,7 @@ def test_a_number_that_is_none_is_found_wherever_it_stands(size: int, odd: float
 
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
     max_leaves=8,
 )
@@ -155,7 +155,6 @@ def test_any_json_is_a_body_or_a_list_of_problems(data: Any) -> None:
 @given(JSON, st.sampled_from([(",", ":"), (", ", ": ")]), st.booleans())
 def test_json_is_read_as_it_stands_however_it_is_written(value: Any, separators: tuple[str, str], narrow: bool) -> None:
     text = json.dumps(value, separators=separators, ensure_ascii=narrow)
-    assume("Infinity" not in text)
     assert parse_json(text.encode()) == value
 
 
