@@ -1,0 +1,4 @@
+"""How the decision model of `models/builtin-mini` is made: data, training, calibration, export, evaluation.
+
+`make model` builds it, `make model-eval` prints the tables of `docs/model.md`. Nothing here is imported when Pointsman serves.
+"""
