@@ -1,4 +1,5 @@
 """How the decision model of `models/builtin-mini` is made: data, training, calibration, export, evaluation.
 
-`make model` builds it, `make model-eval` prints the tables of `docs/model.md`. Nothing here is imported when Pointsman serves.
+`make model` builds it, `make model-eval` prints the tables of its README. Nothing here is imported when Pointsman
+serves.
 """

@@ -1,8 +1,8 @@
 """What training data is: one labelled text for one question, and the split that it belongs to.
 
-A task is named like the preset that it teaches (`router/config/presets.json`, and the judges of the reference). Labels are
-the option names of that preset; a noul has the labels `false` and `true`, a set has its labels in order, joined by commas
-(an empty string: none of them), a span task has an empty label and says where its spans are.
+A task is named like the preset that it teaches (`router/config/presets.json`, and the judges of the reference).
+Labels are the option names of that preset; a noul has the labels `false` and `true`, a set has its labels in order,
+joined by commas (an empty string: none of them), a span task has an empty label and says where its spans are.
 """
 
 from __future__ import annotations
@@ -74,9 +74,10 @@ PAIRED: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "tool_need": NOUL,
     }
 )
-"""Tasks that read two texts, and their labels. `previous` is the first text, `text` the second: the answer before and the
-turn (user_feedback), the earlier turn and the turn (turn_relation), the request and the document (relevance), the request
-and the candidate (same_request), the request and the answer (answer_check), the request and the tools, one a line as
+"""Tasks that read two texts, and their labels. `previous` is the first text, `text` the second.
+
+user_feedback: the answer before and the turn. turn_relation: the earlier turn and the turn. The others: the request,
+and the document (relevance), the candidate (same_request), the answer (answer_check), or the tools, one a line as
 `name: description` (tool_need)."""
 
 HAZARD: Final = "hazard"
@@ -91,8 +92,9 @@ TEST_SHARE: Final = 0.1
 class Example:
     """One labelled text.
 
-    `source` names the generator or the package (a name of `train/SOURCES.md`), `lang` is a code of ISO 639-1, `spans` are
-    `(start, end, type)` in code points of `text` with the end excluded, `previous` is the first text of a paired task.
+    `source` names the generator or the package (a name of `train/SOURCES.md`), `lang` is a code of ISO 639-1, `spans`
+    are `(start, end, type)` in code points of `text` with the end excluded, `previous` is the first text of a paired
+    task.
     """
 
     text: str
@@ -102,6 +104,24 @@ class Example:
     lang: str = "en"
     spans: tuple[Span, ...] = ()
     previous: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationSet:
+    """Labelled text that nothing here was trained or calibrated on.
+
+    `foreign` says that others wrote it; only such sets are quoted. `labels` are those that the set can hold, where they
+    are not the task's own (the first version's eight domains): an answer then counts when it is among what the label
+    stands for. A set named `filler` holds long harmless texts, which attacks are buried in.
+    """
+
+    name: str
+    task: str
+    source: str
+    licence: str
+    examples: tuple[Example, ...]
+    foreign: bool = True
+    labels: Mapping[str, tuple[str, ...]] | None = None
 
 
 def normalised(text: str) -> str:
@@ -115,7 +135,7 @@ def fingerprint(text: str) -> str:
 
 
 def split_of(example: Example) -> Split:
-    """The split of an example: of its texts and source alone, so that it is the same in every run and for every task."""
+    """The split of an example: by its texts and source alone, the same in every run and for every task."""
     key = "\0".join((normalised(example.previous), normalised(example.text), example.source))
     share = int.from_bytes(hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()[:8], "big") / 2**64
     if share < TEST_SHARE:
