@@ -1,0 +1,263 @@
+"""Prompts of two collections of tests for language models, by field: what people really wrote, with a known subject.
+
+A directory of `evals`, or a task of `bigbench`, belongs to one field as a whole. Left out are those whose own licence does
+not allow it, those that only hold puzzles of characters, and those that an evaluation set may hold.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from types import MappingProxyType
+from typing import Any, Final
+
+from train.data.packages import excerpt
+from train.data.sources import BIGBENCH, EVALS
+
+EVALS_FIELDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "biology": ("mendelian_inheritance", "dna_melting_calculation"),
+        "business": ("accounting_audit", "finance", "finance_calc", "taxes", "stock_options", "financial-derivatives"),
+        "chemistry": ("balance_chemical_equation", "ph_calculation", "smiles_to_formula"),
+        "computer science": (
+            "cissp-study-questions",
+            "security_guide",
+            "css-selectors",
+            "csharp-linq",
+            "python_list_comprehension",
+            "test_comp_sci",
+            "automata-and-complexity",
+            "regex-match",
+            "sql",
+            "cybersecurity",
+            "event_categories",
+            "crontab",
+            "hard_russian_computer_science_tasks",
+            "japanese-itpassport-exam01",
+        ),
+        "economics": ("game_theory",),
+        "engineering": (
+            "beam_analysis",
+            "resistor_ohm_calculator",
+            "map-electronic-component-part-to-fact",
+            "fcc_amateur_extra",
+            "atpl_exams",
+        ),
+        "health": (
+            "medmcqa",
+            "heart-disease",
+            "nutrition",
+            "medication_dose",
+            "russian_medical",
+            "japanese-national-medical-exam01",
+            "japanese-national-medical-exam02",
+        ),
+        "history": ("ordered-history-events", "born_first"),
+        "law": (
+            "illinois-law",
+            "us_tort_law",
+            "adultery-state-laws",
+            "brazilian_laws",
+            "singapore_data_protection_decisions",
+            "utah_real_estate",
+        ),
+        "math": (
+            "jee-math",
+            "algebra_word_problems",
+            "multistep-word-problems",
+            "tricky-word-problems",
+            "probability_questions",
+            "probabilities-word-problems",
+            "linear_equations",
+            "math-derivatives",
+            "geometry_puzzle",
+            "determinant",
+            "stats-tests",
+            "math_for_5th-grader",
+            "logic_and_probability",
+        ),
+        "philosophy": ("marxist_philosophy_exam", "moral_exceptQA", "logic-statements"),
+        "psychology": ("emotional-intelligence",),
+        "other": (
+            "music_theory",
+            "rock-climbing",
+            "irony",
+            "actors-sequence",
+            "partially_solved_crossword_clues",
+            "countries",
+        ),
+    }
+)
+BIGBENCH_FIELDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "biology": ("cryobiology_spanish", "human_organs_senses"),
+        "chemistry": ("periodic_elements/subtask_0", "periodic_elements/subtask_1"),
+        "computer science": ("code_line_description", "auto_debugging"),
+        "math": ("elementary_math_qa/question_only", "identify_math_theorems"),
+        "philosophy": ("simple_ethical_questions", "moral_permissibility", "logical_fallacy_detection"),
+        "physics": ("physics", "physical_intuition", "physics_questions"),
+        "other": (
+            "intent_recognition",
+            "hindu_knowledge",
+            "riddle_sense",
+            "sports_understanding",
+            "dark_humor_detection",
+            "abstract_narrative_understanding/4_distractors",
+            "similarities_abstraction",
+        ),
+    }
+)
+MMLU_FIELDS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "abstract algebra": "math",
+        "anatomy": "health",
+        "astronomy": "physics",
+        "business ethics": "business",
+        "clinical knowledge": "health",
+        "college biology": "biology",
+        "college chemistry": "chemistry",
+        "college computer science": "computer science",
+        "college mathematics": "math",
+        "college medicine": "health",
+        "college physics": "physics",
+        "computer security": "computer science",
+        "conceptual physics": "physics",
+        "econometrics": "economics",
+        "electrical engineering": "engineering",
+        "elementary mathematics": "math",
+        "formal logic": "philosophy",
+        "global facts": "other",
+        "high school biology": "biology",
+        "high school chemistry": "chemistry",
+        "high school computer science": "computer science",
+        "high school european history": "history",
+        "high school geography": "other",
+        "high school government and politics": "other",
+        "high school macroeconomics": "economics",
+        "high school mathematics": "math",
+        "high school microeconomics": "economics",
+        "high school physics": "physics",
+        "high school psychology": "psychology",
+        "high school statistics": "math",
+        "high school us history": "history",
+        "high school world history": "history",
+        "human aging": "health",
+        "human sexuality": "other",
+        "international law": "law",
+        "jurisprudence": "law",
+        "logical fallacies": "philosophy",
+        "machine learning": "computer science",
+        "management": "business",
+        "marketing": "business",
+        "medical genetics": "health",
+        "miscellaneous": "other",
+        "moral disputes": "philosophy",
+        "moral scenarios": "philosophy",
+        "nutrition": "health",
+        "philosophy": "philosophy",
+        "prehistory": "history",
+        "professional accounting": "business",
+        "professional law": "law",
+        "professional medicine": "health",
+        "professional psychology": "psychology",
+        "public relations": "business",
+        "security studies": "other",
+        "sociology": "other",
+        "us foreign policy": "other",
+        "virology": "health",
+        "world religions": "other",
+    }
+)
+"""The subjects of MMLU in the fourteen fields, in the manner of MMLU-Pro, which names the fields."""
+MOST: Final = 400
+"""Prompts of one directory or task at most: none may drown the others."""
+
+FEW: Final = 60
+"""The same for what is one form filled in again and again."""
+_FORMS: Final = frozenset(
+    {
+        "brazilian_laws",
+        "event_categories",
+        "finance_calc",
+        "heart-disease",
+        "moral_permissibility",
+        "nutrition",
+        "ordered-history-events",
+        "periodic_elements/subtask_0",
+        "periodic_elements/subtask_1",
+        "resistor_ohm_calculator",
+        "smiles_to_formula",
+        "sql",
+        "taxes",
+        "born_first",
+        "linear_equations",
+        "determinant",
+        "balance_chemical_equation",
+        "beam_analysis",
+    }
+)
+
+_OPTION: Final = re.compile(r"\n\s*\(?[A-Ea-e][).:] .*", re.DOTALL)
+_LONGEST: Final = 1600
+
+
+@cache
+def prompts() -> Mapping[str, tuple[tuple[str, str], ...]]:
+    """Prompts by field, each with the package that it is of. Downloads both packages if need be (PackageError)."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for field, texts in (*_of_evals(), *_of_bigbench()):
+        package = found.setdefault(field, [])
+        package += [(text, source) for text, source in texts if 8 < len(text) <= _LONGEST]
+    return MappingProxyType({field: tuple(dict.fromkeys(pairs)) for field, pairs in sorted(found.items())})
+
+
+def without_options(text: str) -> str:
+    """A multiple-choice question without its choices, as somebody would ask it."""
+    return _OPTION.sub("", text).strip() or text
+
+
+def _of_evals() -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    names = [name for group in EVALS_FIELDS.values() for name in group]
+    rows: dict[str, list[Any]] = {}
+    patterns = [f"evals/registry/data/{name}/*.jsonl" for name in (*names, "sandbagging")]
+    for name, data in excerpt(EVALS, *patterns):
+        rows.setdefault(name.split("/")[3], []).extend(_lines(data))
+    for field, group in EVALS_FIELDS.items():
+        for name in group:
+            texts = dict.fromkeys(text for row in rows.get(name, []) for text in _asked(row))
+            yield field, [(text, EVALS.name) for text in _some(name, texts)]
+    for row in rows["sandbagging"]:
+        if row.get("topic") in MMLU_FIELDS:
+            yield MMLU_FIELDS[row["topic"]], [(row["question"].removesuffix("Answer:").strip(), EVALS.name)]
+
+
+def _of_bigbench() -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    tasks = {name: field for field, group in BIGBENCH_FIELDS.items() for name in group}
+    folder = "bigbench-1.0.0/bigbench/benchmark_tasks"
+    for name, data in excerpt(BIGBENCH, *(f"{folder}/{task}/task.json" for task in tasks)):
+        task = name.removeprefix(folder + "/").removesuffix("/task.json")
+        texts = dict.fromkeys(
+            str(example["input"]).removeprefix("Utterance: ") for example in json.loads(data)["examples"]
+        )
+        yield tasks[task], [(text, BIGBENCH.name) for text in _some(task, texts)]
+
+
+def _some(name: str, texts: Iterable[str]) -> list[str]:
+    return list(texts)[: FEW if name in _FORMS else MOST]
+
+
+def _lines(data: bytes) -> list[Any]:
+    return [json.loads(line) for line in data.decode("utf-8", "replace").splitlines() if line.strip()]
+
+
+def _asked(row: Any) -> Iterator[str]:
+    """What the person asks in a sample: its last message, or the first of an example that is given with it."""
+    messages = row.get("input") if isinstance(row, dict) else None
+    if messages is None and isinstance(row, dict):
+        messages = row.get("sample", [])[:1]
+    if isinstance(messages, str):
+        yield messages.strip()
+    elif isinstance(messages, list) and messages and isinstance(messages[-1], dict):
+        yield str(messages[-1].get("content", "")).strip()

@@ -1,0 +1,67 @@
+"""Requests by field: hand-written ones with slots, frames around terms of WordNet, and prompts that people wrote."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from train.data import corpora, wordnet
+from train.data.slots import fill, untidy
+from train.data.sources import WORDNET
+from train.data.words import listed, mapping, section
+from train.examples import DOMAINS, Example
+
+COUNT: Final = 16_000
+TEMPLATES: Final = "templates"
+_SHARES: Final = (0.40, 0.62, 0.76)
+"""Where own requests end, then frames around own terms, then frames around WordNet; the rest are prompts of packages."""
+
+
+def examples(seed: int, count: int) -> Iterator[Example]:
+    """Requests of all fields in turn."""
+    rng = random.Random(f"domains {seed}")
+    for number in range(count):
+        field = DOMAINS[number % len(DOMAINS)]
+        text, source = request(field, rng)
+        yield Example(text, "domains", field, source)
+
+
+def request(field: str, rng: random.Random) -> tuple[str, str]:
+    """One request of a field, and where it is from."""
+    own = mapping("domains", field)
+    chance = rng.random()
+    real = corpora.prompts().get(field, ())
+    # A field with few real prompts must not repeat them: their share shrinks with their number.
+    if chance >= _SHARES[2] and real and rng.random() < len(real) / 400:
+        text, source = rng.choice(real)
+        return (corpora.without_options(text) if rng.random() < 0.6 else text), source
+    if _SHARES[1] <= chance < _SHARES[2] or (chance >= _SHARES[2] and rng.random() < 0.3):
+        return framed(wordnet.terms()[field], rng), WORDNET.name
+    return written(own, rng, framed_share=_SHARES[0] / _SHARES[1]), TEMPLATES
+
+
+def written(own: Mapping[str, Any], rng: random.Random, framed_share: float = 0.65) -> str:
+    """A request out of a field's own templates, or a frame around one of its terms."""
+    terms = own["terms"]
+    slots: dict[str, Sequence[str]] = {**section("frames", "slots"), **own.get("slots", {}), "t": terms, "u": terms}
+    if rng.random() < framed_share:
+        return untidy(fill(rng.choice(own["asks"]), slots, rng), rng)
+    frames = section("frames", "ask")
+    return untidy(fill(rng.choice(frames["plain" if rng.random() < 0.75 else "exam"]), slots, rng), rng)
+
+
+def framed(terms: Sequence[wordnet.Term], rng: random.Random) -> str:
+    """A question about a term, or one that gives its meaning and asks for the term."""
+    first, second = rng.choice(terms), rng.choice(terms)
+    frames = section("frames", "ask")
+    kind = rng.choices(("plain", "exam", "gloss"), (4, 2, 4))[0]
+    slots = {**section("frames", "slots"), "t": (first.word,), "u": (second.word,), "g": (first.gloss,)}
+    return untidy(fill(rng.choice(frames[kind]), slots, rng), rng)
+
+
+def everyday(rng: random.Random) -> str:
+    """A harmless request of any field: what other tasks need as an ordinary text."""
+    if rng.random() < 0.25:
+        return rng.choice(listed("plain", "requests"))
+    return written(mapping("domains", rng.choice(DOMAINS)), rng)
