@@ -26,6 +26,18 @@ def section(file: str, name: str) -> Mapping[str, Sequence[str]]:
 
 
 @cache
+def records(file: str, name: str) -> Sequence[Mapping[str, Sequence[str]]]:
+    """A list of mappings whose values are texts or lists of texts, all given as lists. Raises WordsError."""
+    value = _document(file).get(name)
+    if not isinstance(value, list) or not all(isinstance(part, dict) for part in value):
+        raise WordsError(f"{file}.yaml: {name} must be a list of mappings")
+    return tuple(
+        {key: tuple(map(str, part)) if isinstance(part, list) else (str(part),) for key, part in record.items()}
+        for record in value
+    )
+
+
+@cache
 def mapping(file: str, name: str) -> Mapping[str, Any]:
     """A part of any form, such as a field with its terms, slots and requests. Raises WordsError."""
     value = _document(file).get(name)
