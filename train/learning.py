@@ -32,6 +32,9 @@ _NEAR: Final = 3.0
 _PAIR_WEIGHT: Final = 0.5
 _TEACHING: Final = 0.3
 _HAZARD_WEIGHT: Final = 4.0
+_COMPARED: Final = 3
+"""Every so many batches the published encoder reads, too."""
+
 _MOST_TOKENS: Final = 2048
 _MOST_ROWS: Final = 24
 
@@ -57,11 +60,15 @@ class Losses:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """What the rows of a step gave, in the order of their texts; `near` of the published encoder."""
+    """What the rows of a step gave, in the order of their texts.
+
+    `near` are vectors of the published encoder, of the texts at `compared` only.
+    """
 
     pooled: Tensor
     heads: Tensor
     near: Tensor
+    compared: list[int]
     spans: list[Tensor]
     span_classes: list[Tensor]
 
@@ -71,12 +78,14 @@ class Lesson:
 
     def __init__(self, net: Net, published: Encoder, tokenizer: Tokenizer, teacher: Teacher | None) -> None:
         self._net, self._published, self._tokenizer, self._teacher = net, published, tokenizer, teacher
+        self._turn = 0
 
     def losses(self, draw: Draw) -> Losses:
         """All parts of the loss of one step."""
         texts = [row.text for row in draw.texts]
         firsts = [pair.previous for pair in draw.pairs]
         seconds = [pair.text for pair in draw.pairs]
+        self._turn += 1
         seen = self._read([*texts, *firsts, *seconds], draw.texts)
         found = Losses()
         for task in HEADS:
@@ -88,22 +97,25 @@ class Lesson:
             logits, classes = torch.cat(seen.spans), torch.cat(seen.span_classes)
             found.add("pii", functional.cross_entropy(logits, classes, ignore_index=UNKNOWN))
         self._pairs(found, seen.pooled[len(texts) :], draw.pairs)
-        if self._teacher is not None:
+        if seen.compared:
+            found.add("near", (1 - (seen.pooled[seen.compared] * seen.near).sum(-1)).mean(), _NEAR)
             self._taught(found, seen, draw.texts)
-        found.add("near", (1 - (seen.pooled * seen.near).sum(-1)).mean(), _NEAR)
         return found
 
     def _read(self, texts: Sequence[str], labelled: Sequence[Text]) -> _Seen:
         rows = tokens(self._tokenizer, texts, MOST)
         encoder = self._net.encoder
         order: list[int] = []
+        compared: list[int] = []
         vectors, heads, near, spans, classes = [], [], [], [], []
-        for batch in batches([len(row.ids) for row in rows], _MOST_TOKENS, _MOST_ROWS):
+        for number, batch in enumerate(batches([len(row.ids) for row in rows], _MOST_TOKENS, _MOST_ROWS)):
             ids, mask = (torch.from_numpy(part) for part in padded([rows[place].ids for place in batch]))
             bias = encoder.bias(mask)
             with torch.no_grad():
                 low = encoder.run(encoder.embed(ids), bias, 0, FROZEN)
-                near.append(pooled(self._published.run(low, bias, FROZEN, LAYERS), mask))
+                if (number + self._turn) % _COMPARED == 0:
+                    near.append(pooled(self._published.run(low, bias, FROZEN, LAYERS), mask))
+                    compared += batch
             read = self._net.read(encoder.run(low, bias, FROZEN, LAYERS), mask)
             order += batch
             vectors.append(read.pooled)
@@ -115,7 +127,8 @@ class Lesson:
                     spans.append(read.spans[index, : len(known)])
                     classes.append(torch.tensor(known))
         back = torch.argsort(torch.tensor(order))
-        return _Seen(torch.cat(vectors)[back], torch.cat(heads)[back], torch.cat(near)[back], spans, classes)
+        known_near = torch.cat(near) if near else torch.empty(0)
+        return _Seen(torch.cat(vectors)[back], torch.cat(heads)[back], known_near, compared, spans, classes)
 
     def _choice(self, found: Losses, task: str, heads: Tensor, texts: Sequence[Text]) -> None:
         places = [place for place, row in enumerate(texts) if task in row.labels]
@@ -152,12 +165,12 @@ class Lesson:
 
     def _taught(self, found: Losses, seen: _Seen, texts: Sequence[Text]) -> None:
         """Short texts that nobody labelled for attacks: what another guard, shrunk towards no, thinks of them."""
-        assert self._teacher is not None  # noqa: S101  only called where there is one
-        places = [place for place, row in enumerate(texts) if "jailbreak" not in row.labels]
-        if not places:
+        rows = [row for row, place in enumerate(seen.compared) if place < len(texts)]
+        rows = [row for row in rows if "jailbreak" not in texts[seen.compared[row]].labels]
+        if not rows or self._teacher is None:
             return
         first, last = head_slice("jailbreak")
-        attack = self._teacher(seen.near[places]) * 0.5
+        attack = self._teacher(seen.near[rows]) * 0.5
         wanted = torch.stack([1 - attack, attack], 1)
-        loss = -(wanted * seen.heads[places, first:last].log_softmax(-1)).sum(-1).mean()
-        found.add("taught", loss, _TEACHING)
+        logits = seen.heads[[seen.compared[row] for row in rows], first:last]
+        found.add("taught", -(wanted * logits.log_softmax(-1)).sum(-1).mean(), _TEACHING)

@@ -34,7 +34,10 @@ _FADING: Final = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How long and from which seed. `checkpoint` is written every so many steps, for a look at how it goes."""
+    """How long and from which seed. `checkpoint` is written every so many steps; one that is there is gone on from.
+
+    A checkpoint of another plan is not looked for: give each its own file.
+    """
 
     steps: int
     seed: int
@@ -55,10 +58,13 @@ def train(
     optimizer = _optimizer(net)
     lesson = Lesson(net, published, tokenizer, teacher)
     drawer = Drawer(data, plan.seed)
+    done = _resumed(plan, net, optimizer)
+    for _ in range(done):
+        drawer.draw()
     published.train()  # the faster attention; neither has dropout
     net.train()
     tell = _teller(plan.steps)
-    for step in range(1, plan.steps + 1):
+    for step in range(done + 1, plan.steps + 1):
         share = max(_LEAST_RATE, min(1.0, step / _WARM_UP) * (1 - (step - 1) / plan.steps))
         for group in optimizer.param_groups:
             group["lr"] = group["top"] * share
@@ -69,9 +75,28 @@ def train(
         optimizer.step()
         tell(step, {name: float(value.detach()) for name, value in losses.parts.items()})
         if plan.checkpoint is not None and step % _SAVED == 0:
-            torch.save(net.state_dict(), plan.checkpoint)
+            _save(plan.checkpoint, step, net, optimizer)
     net.eval()
     return net
+
+
+def _save(file: Path, step: int, net: Net, optimizer: torch.optim.AdamW) -> None:
+    part = file.with_suffix(".part")
+    kept = {"net": net.state_dict(), "optimizer": optimizer.state_dict(), "step": step, "chance": torch.get_rng_state()}
+    torch.save(kept, part)
+    part.replace(file)
+
+
+def _resumed(plan: Plan, net: Net, optimizer: torch.optim.AdamW) -> int:
+    """Steps that were done before."""
+    if plan.checkpoint is None or not plan.checkpoint.exists():
+        return 0
+    kept = torch.load(plan.checkpoint, weights_only=True)
+    net.load_state_dict(kept["net"])
+    optimizer.load_state_dict(kept["optimizer"])
+    torch.set_rng_state(kept["chance"])
+    log.info("goes on after step %d", kept["step"])
+    return int(kept["step"])
 
 
 def _optimizer(net: Net) -> torch.optim.AdamW:
