@@ -48,6 +48,7 @@ class Engine:
             if self.device == "cpu"
             else BoundRunner(runtime, self._session, "cuda", placement.ordinal, artifact.card.limits.graph_tokens)
         )
+        self._shortest: Row | None = None
         self.version = f"onnxruntime/{runtime.__version__}"
         log.info(
             "engine: %s on %s, intra-op threads %d (%s; affinity %d, quota %s)",
@@ -67,6 +68,22 @@ class Engine:
         width = self._run.width(max(row.tokens for row in rows))
         values = self._run(wanted, self._layout.feed(full, width))
         return self._layout.split(rows, dict(zip(wanted, values, strict=True)))
+
+    def rest_with(self, rows: Sequence[Row]) -> None:
+        """Have `rest` run the shortest of these rows, before anything is served."""
+        self._shortest = min(rows, key=lambda row: row.tokens, default=None)
+
+    def rest(self) -> None:
+        """Give back the memory that long batches left; when nothing waits, where batches are run. Takes a short batch.
+
+        Nothing without rows to `rest_with`, or where there is nothing to give. Never raises.
+        """
+        if self._shortest is None:
+            return
+        try:
+            self._run.give_back(sorted(self._shortest.outputs), self._layout.feed([self._shortest]))
+        except Exception as error:
+            log.error("memory was not given back: %s", type(error).__name__)
 
     @property
     def outputs(self) -> frozenset[str]:

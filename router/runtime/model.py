@@ -34,6 +34,8 @@ log = logging.getLogger("pointsman.runtime")
 
 _SHORT = 4096
 """Up to so many code points an idle worker tokenises a request itself; else the planner's thread does."""
+_FEW_WORDS = 4
+"""A state that is short for any model."""
 _INLINE_ROWS = 8
 """Up to so many rows a request's answers are read on the event loop: a hop to a thread would cost as much."""
 
@@ -69,7 +71,7 @@ class Model:
         texts = getattr(adapter, "texts", None)
         if isinstance(texts, TextCache):
             self.metrics.looks_up(texts)
-        self._scheduler = Scheduler(adapter.run, bounds=self._bounds, observer=self.metrics)
+        self._scheduler = Scheduler(adapter.run, bounds=self._bounds, observer=self.metrics, rest=engine.rest)
         self._planner = ThreadPoolExecutor(1, "pointsman-planner")
 
     @property
@@ -125,8 +127,10 @@ class Model:
         asked = _warm_question(self.card)
         # A model of bytes takes five tokens for a word and its space, and may refuse what is too long for it.
         share = 8 if self.card.reading.long == "reject" else 2
-        for words in (4, self.card.limits.graph_tokens // share):
+        for words in (_FEW_WORDS, self.card.limits.graph_tokens // share):
             plan = self._adapter.plan("word " * words, [asked])
+            if words == _FEW_WORDS:
+                self.engine.rest_with(plan.rows)
             answered = self._adapter.answer(plan, self._scheduler.submit(plan.rows).result().raw)[0]
             if isinstance(answered, Failure) or isinstance(answered.answer, Unknown):
                 raise ArtifactError(self.card.name, "did not answer its warm-up question")

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy.typing as npt
+
+from .keeping import Keeping
 
 if TYPE_CHECKING:
     import onnxruntime
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
-_SHRINK_ABOVE = 1024
 _WIDTHS = (16, 32, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
 
 
@@ -31,16 +32,21 @@ class Runner(Protocol):
         """The outputs named, in order; no other is computed or copied."""
         ...
 
+    def give_back(self, wanted: Sequence[str], feed: Arrays) -> None:
+        """Give back the memory that long batches left, if any did, by running a short one once more."""
+        ...
+
 
 class CpuRunner:
     """Batches in their own shape: padding costs on a CPU, new shapes do not."""
 
-    def __init__(self, runtime: Any, session: onnxruntime.InferenceSession) -> None:
+    def __init__(
+        self, runtime: Any, session: onnxruntime.InferenceSession, keeping: Callable[[], Keeping] = Keeping
+    ) -> None:
         self._session = session
-        # The arena keeps what the largest batch ever took unless it is told to give back. What ordinary batches take
-        # may stay: fetching it anew each time costs page faults.
-        self._options = runtime.RunOptions()
-        self._options.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
+        self._keeping = keeping()
+        self._shrinking = runtime.RunOptions()
+        self._shrinking.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
 
     def width(self, tokens: int) -> int:
         """As it is."""
@@ -52,8 +58,23 @@ class CpuRunner:
 
     def __call__(self, wanted: Sequence[str], feed: Arrays) -> list[npt.NDArray[Any]]:
         """Run."""
-        large = next(iter(feed.values())).size > _SHRINK_ABOVE
-        found: list[npt.NDArray[Any]] = self._session.run(list(wanted), dict(feed), self._options if large else None)
+        tokens = next(iter(feed.values())).size
+        return self._ran(wanted, feed, gives_back=self._keeping.due(tokens))
+
+    def give_back(self, wanted: Sequence[str], feed: Arrays) -> None:
+        """Run it if there is something to give back."""
+        if self._keeping.owes:
+            self._ran(wanted, feed, gives_back=True)
+
+    def _ran(self, wanted: Sequence[str], feed: Arrays, *, gives_back: bool) -> list[npt.NDArray[Any]]:
+        gave_back = False
+        try:
+            found: list[npt.NDArray[Any]] = self._session.run(
+                list(wanted), dict(feed), self._shrinking if gives_back else None
+            )
+            gave_back = gives_back
+        finally:
+            self._keeping.ran(next(iter(feed.values())).size, gave_back=gave_back)
         return found
 
 
@@ -94,3 +115,6 @@ class BoundRunner:
         self._session.run_with_iobinding(binding)
         found: list[npt.NDArray[Any]] = binding.copy_outputs_to_cpu()
         return found
+
+    def give_back(self, wanted: Sequence[str], feed: Arrays) -> None:
+        """Nothing: few shapes make few blocks, and `gpu_mem_limit` bounds them."""

@@ -21,6 +21,7 @@ from .bounds import Bounds
 from .errors import DeadlineExceeded, Overloaded, Unready
 from .jobs import Batch, Computed, Dropped, Job, take
 from .observer import Observer, Reports
+from .quiet import Quiet, nothing
 from .rows import Raw, Row
 
 log = logging.getLogger("pointsman.runtime")
@@ -28,7 +29,6 @@ log = logging.getLogger("pointsman.runtime")
 _FIRST_GUESS = 3000.0
 """Tokens per second, until batches have told: a wrong value changes order and hints, not answers."""
 _MEMORY = 0.9
-_PAUSE_S = 0.01
 LONGEST_HINT_S = 30
 """No refused client is told to wait longer: System One clients give up when they would wait longer in all."""
 
@@ -43,11 +43,16 @@ class Scheduler:
         bounds: Bounds | None = None,
         observer: Observer | None = None,
         clock: Callable[[], float] = time.monotonic,
+        rest: Callable[[], None] = nothing,
     ) -> None:
-        """Start the worker over `run`, which is only ever called from it."""
+        """Start the worker over `run` and `rest`, which are only ever called from it: `rest` after each spell of work.
+
+        `rest` must not raise.
+        """
         self._run = run
         self._bounds = bounds or Bounds()
         self._reports = Reports(observer)
+        self._quiet = Quiet(self._reports, rest)
         self._clock = clock
         self._changed = threading.Condition()
         self._jobs: list[Job] = []
@@ -193,8 +198,8 @@ class Scheduler:
             with self._changed:
                 while not self._jobs and not self._lent and not self._stopping:
                     self._idle = True
-                    if not self._changed.wait(_PAUSE_S if self._reports.due else None):
-                        self._reports.tell()
+                    if not self._changed.wait(self._quiet.patience) and not self._jobs:
+                        self._lent += self._quiet.passed()
                 self._idle = False
                 lent, self._lent = self._lent, []
                 if not lent:
@@ -248,6 +253,7 @@ class Scheduler:
 
     def _compute(self, batch: Batch) -> None:
         start = self._clock()
+        self._quiet.worked()
         for job, _ in batch:
             job.started_at = start if job.started_at is None else job.started_at
         try:

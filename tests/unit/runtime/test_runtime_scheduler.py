@@ -233,3 +233,23 @@ def test_many_threads_each_get_their_own_answer() -> None:
         thread.join(30)
     scheduler.close()
     assert wrong == []
+
+
+def test_the_worker_rests_after_each_spell_of_work_and_not_before() -> None:
+    rested = threading.Semaphore(0)
+    threads: list[str] = []
+
+    def rest() -> None:
+        threads.append(threading.current_thread().name)
+        rested.release()
+
+    graph = Graph(held=False)
+    scheduler = Scheduler(graph.run, rest=rest)
+    try:
+        for spell in range(2):
+            assert len(threads) == spell
+            assert scheduler.submit([row(3, 2)]).result(WAIT).raw[0]["sum"][0] == 6
+            assert rested.acquire(timeout=WAIT)
+    finally:
+        scheduler.close()
+    assert threads == ["pointsman-inference"] * 2
