@@ -17,7 +17,7 @@ from router.questions import Question, QuestionType
 from router.runtime.artifact import open_artifact
 from router.runtime.asking import Asked
 from router.runtime.engine import Engine
-from router.runtime.keeping import LONG_TOKENS, SHORT_PASSES
+from router.runtime.keeping import LONG_TOKENS, SHORT_PASSES, resident_bytes
 from router.runtime.model import load_model
 from router.runtime.rows import Row
 from router.runtime.runners import BoundRunner, CpuRunner
@@ -115,6 +115,18 @@ def test_an_engine_rests_with_the_shortest_row_that_it_was_given(tmp_path: Path,
     session.fail = False
     engine.rest()
     assert session.runs[2:] == [(4, True), (4, True)]
+
+
+def test_resting_really_returns_what_long_passes_took(tmp_path: Path) -> None:
+    """A pass of 32,000 tokens takes more than 31 MiB: 256 numbers for each token, and what they are made of."""
+    engine = Engine(open_artifact(str(build_exact_artifact(tmp_path / "exact"))), "cpu")
+    engine.rest_with([Row(np.full(4, 97, np.int64), ("preset_logits",))])
+    long = Row(np.full(32_000, 97, np.int64), ("preset_logits",))
+    for _ in range(3):
+        engine.run([long])
+    kept = resident_bytes()
+    engine.rest()
+    assert kept - resident_bytes() > 24 << 20
 
 
 def test_an_engine_without_rows_to_rest_with_does_not(tmp_path: Path) -> None:
