@@ -20,7 +20,7 @@ from router.observe import Metrics
 from router.questions import Answer, Unknown, UnknownReason
 from router.scan.rules import Outcome
 from router.signals.reading import Reading, read_all
-from router.wire.request import LlmRequest, state_text
+from router.wire.request import LlmRequest, guard_state
 
 logger = logging.getLogger("pointsman.judging")
 
@@ -38,7 +38,7 @@ class RequestGuards:
         """`guards` and `refusals` are the policy's."""
         self._policy = policy
         self._refusals = refusals
-        self.inputs = {state: state_text(request, state) for state in guards.states}
+        self.inputs = {state: guard_state(request, state) for state in guards.states}
         blank = {state for state, text in self.inputs.items() if is_blank(text)}
         self._empty = {rule.name: nothing_to_read(rule) for rule in guards.rules if rule.state in blank}
 

@@ -53,7 +53,7 @@ class Judged(NamedTuple):
 
 def is_large(request: LlmRequest) -> bool:
     """Whether reading all of its turns takes longer than the event loop should wait."""
-    return sum(len(turn.text) + _TURN for turn in request.turns) >= LARGE_BODY
+    return sum(len(turn.said) + _TURN for turn in request.turns) >= LARGE_BODY
 
 
 class Judge:

@@ -27,4 +27,4 @@ _FIXED: Final = {
 def own_answer(answered: Answered, request: LlmRequest) -> Reply:
     """The reply to the request, in its client's format and framing."""
     told = {header: answered.told[key] for key, header in _HEADERS.items() if key in answered.told}
-    return answer_reply(wanted(request.format, request.document), answered.text, _FIXED | told)
+    return answer_reply(wanted(request.format, request.outline), answered.text, _FIXED | told)

@@ -14,6 +14,7 @@ from typing import Final
 from router.acting.target import Refused
 from router.config.plan import Plan, Recipe
 from router.wire.errors import ErrorCode
+from router.wire.longtext import Words, pieces_of
 from router.wire.request import LlmRequest
 
 LONGEST_TOKEN: Final = 128
@@ -39,19 +40,28 @@ def check_fits(window: int | None, request: LlmRequest) -> None:
     if window is None:
         return
     # The text of system turns is in `system`, too.
-    texts = [request.system, *(turn.text for turn in request.turns if turn.role != "system")]
+    texts: list[Words] = [request.system, *(turn.said for turn in request.turns if turn.role != "system")]
     # Every word has two characters or more with what follows it, so that most prompts need no counting.
-    if sum(map(len, texts)) + len(texts) > 2 * window and least_tokens("\n".join(texts)) > window:
+    if sum(map(len, texts)) + len(texts) > 2 * window and least_tokens(*texts) > window:
         raise Refused(ErrorCode.CONTEXT_LENGTH_EXCEEDED)
 
 
-def least_tokens(text: str) -> int:
-    """The fewest tokens that any tokenizer in use makes of a text.
+def least_tokens(*texts: Words) -> int:
+    """The fewest tokens that any tokenizer in use makes of texts on lines of their own.
 
     White space may cost nothing: a run of it is one token, or part of the word beside it. But no token reaches over it
     from one word to the next, and none is longer than `LONGEST_TOKEN`. So prose counts nearly as it does in truth, and
     text without blanks for much less.
     """
-    shape = text.encode("utf-8", "replace").translate(_SHAPE)
-    words = shape.count(b"x ") + shape.endswith(b"x")
-    return max(words, -(-shape.count(b"x") // LONGEST_TOKEN))
+    words = marks = 0
+    inside = False
+    for text in texts:
+        for piece in pieces_of(text):
+            shape = piece.encode("utf-8", "replace").translate(_SHAPE)
+            # A word counts where it ends, which may be at the beginning of a later piece.
+            words += shape.count(b"x ") + (inside and shape.startswith(b" "))
+            marks += shape.count(b"x")
+            inside = shape.endswith(b"x") if shape else inside
+        words += inside
+        inside = False
+    return max(words, -(-marks // LONGEST_TOKEN))

@@ -21,6 +21,7 @@ from router.asking.render import as_asked, must_compose, noul_for_label, render
 from router.config.deployments import Deployment, Dialect
 from router.config.plan import QuestionRule, StateKind
 from router.questions import Capabilities, Question, QuestionType, Unknown, UnknownReason
+from router.wire.longtext import Words
 
 StateKey = tuple[str, StateKind]
 
@@ -170,7 +171,7 @@ def composed(questions: Iterable[QuestionRule], deployments: Mapping[str, Deploy
     )
 
 
-def is_blank(text: str) -> bool:
+def is_blank(text: Words) -> bool:
     """Whether there is nothing to ask about."""
     return not text or text.isspace()
 

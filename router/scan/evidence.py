@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from router.questions import Answer, NoulAnswer, Predicate, QuestionType, SetAnswer, Span, SpanAnswer
+from router.wire.longtext import Words
 
 WINDOWED: Final = frozenset({QuestionType.NOUL, QuestionType.SET, QuestionType.SPAN})
 """The types of question that can be answered window by window."""
@@ -72,7 +73,7 @@ class Evidence:
         return self._found
 
 
-def uncut(answer: Found, text: str, start: int, end: int) -> Found:
+def uncut(answer: Found, text: Words, start: int, end: int) -> Found:
     """The answer about code points `start` to `end` of a text, without spans that hold a part of a number only.
 
     Where a window cuts a number, its half can look like another one. The neighbour that shares the cut reads it whole.
@@ -87,7 +88,7 @@ def uncut(answer: Found, text: str, start: int, end: int) -> Found:
     return SpanAnswer(tuple(whole), answer.word_probability)
 
 
-def _cuts_number(text: str, place: int) -> bool:
+def _cuts_number(text: Words, place: int) -> bool:
     return 0 < place < len(text) and text[place - 1].isdigit() and text[place].isdigit()
 
 

@@ -25,6 +25,7 @@ from router.scan.text import Text
 from router.scan.twin import Twins
 from router.scan.units import BOTH, Part, Side, Unit
 from router.scan.windows import RandomBelow, Window, cover, last_half, reread
+from router.wire.longtext import Words
 
 PLANNED: Final = 2
 LATER: Final = 3
@@ -39,7 +40,7 @@ class Input:
 
     name: str
     deployment: str
-    text: str
+    text: Words
     questions: tuple[WatchedQuestion, ...]
     normalise: bool = True
 

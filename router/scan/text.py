@@ -16,7 +16,8 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-_STRIDE: Final = 4096
+from router.wire.longtext import STRIDE, LongText, Words
+
 _JOINER: Final = "\u200d"
 _SKIN_TONES: Final = range(0x1F3FB, 0x1F400)
 
@@ -48,15 +49,17 @@ class Text:
 
     __slots__ = ("_marks", "ascii", "bytes", "text")
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: Words) -> None:
         self.text = text
         self.ascii = text.isascii()
         self._marks = array("Q")
         total = 0
-        if not self.ascii:
-            for start in range(0, len(text), _STRIDE):
+        if isinstance(text, LongText):
+            self._marks, total = text.marks, text.bytes
+        elif not self.ascii:
+            for start in range(0, len(text), STRIDE):
                 self._marks.append(total)
-                total += utf8_length(text[start : start + _STRIDE])
+                total += utf8_length(text[start : start + STRIDE])
         self.bytes = len(text) if self.ascii else total
 
     @property
@@ -69,8 +72,8 @@ class Text:
         point = min(max(point, 0), len(self.text))
         if self.ascii:
             return Place(point, point)
-        mark = min(point // _STRIDE, len(self._marks) - 1)
-        start = mark * _STRIDE
+        mark = min(point // STRIDE, len(self._marks) - 1)
+        start = mark * STRIDE
         return Place(point, self._marks[mark] + utf8_length(self.text[start:point]))
 
     def floor(self, byte: int) -> Place:
@@ -79,8 +82,8 @@ class Text:
         if self.ascii:
             return Place(byte, byte)
         mark = bisect_right(self._marks, byte) - 1
-        start = mark * _STRIDE
-        data = self.text[start : start + _STRIDE].encode("utf-8", "surrogatepass")
+        start = mark * STRIDE
+        data = self.text[start : start + STRIDE].encode("utf-8", "surrogatepass")
         cut = byte - self._marks[mark]
         while 0 < cut < len(data) and data[cut] & 0xC0 == 0x80:
             cut -= 1
@@ -97,10 +100,12 @@ class Text:
         reader tells apart; `place` itself when there is neither.
         """
         fallback = place
+        first = max(place.point - slack - 1, 0)
+        near = self.text[first : place.point + 1]
         for point in range(place.point, max(place.point - slack, 0), -1):
-            if self.text[point - 1].isspace() and not joined(self.text, point):
+            if near[point - 1 - first].isspace() and not joined(near, point - first):
                 return self._within(point, place, slack) or fallback
-            if fallback is place and not joined(self.text, point):
+            if fallback is place and not joined(near, point - first):
                 fallback = self._within(point, place, slack) or place
         return fallback
 

@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 from router.scan.normalise import Normalised, is_plain, normalise
 from router.scan.text import joined, utf8_length
 from router.scan.windows import Window
+from router.wire.longtext import Words
 
 _LONGEST_BLOCK: Final = 4096
 _SHORTEST_BLOCK: Final = 16
@@ -61,7 +62,7 @@ class Twins:
 
     __slots__ = ("_bytes", "_context", "_ends", "_open", "_size", "_starts", "_text")
 
-    def __init__(self, text: str, size: int) -> None:
+    def __init__(self, text: Words, size: int) -> None:
         """`size` is that of the smallest windows, in bytes."""
         self._text = text
         self._size = size
@@ -74,12 +75,14 @@ class Twins:
         start = 0
         while start < len(text):
             far = start + _GLANCE
-            if is_plain(text[max(start - _SEAM, 0) : far + _SEAM]):
+            first = max(start - _SEAM, 0)
+            near = text[first : far + _SEAM + block]
+            if is_plain(near[: far + _SEAM - first]):
                 self._pass(start, min(far, len(text)))
                 start = far
             while start < min(far, len(text)):
-                end = _block_end(text, start, start + block)
-                self._look(start, end)
+                end = first + _block_end(near, start - first, start + block - first)
+                self._look(start, end, near[start - first : end - first])
                 start = end
 
     def __bool__(self) -> bool:
@@ -144,9 +147,9 @@ class Twins:
         """Where the stretches end so far."""
         return self._ends[-1] if self._ends else 0
 
-    def _look(self, start: int, end: int) -> None:
+    def _look(self, start: int, end: int, block: str) -> None:
         """Find what changes in a block. One that changes all over is a stretch as it is."""
-        plain = normalise(self._text[start:end])
+        plain = normalise(block)
         near = [(start + first, start + last) for first, last in plain.changed]
         if not near or near[0][0] - start > self._context:
             self._pass(start, end)
@@ -182,11 +185,12 @@ class Twins:
 
     def _whole_words(self, begin: int, finish: int) -> tuple[int, int]:
         """A stretch without what it has of a word that begins before it or ends after it."""
-        text, most = self._text, self._context // 2
+        most = self._context // 2
         cut, stop = begin, finish
-        while 0 < cut < begin + most and not text[cut - 1].isspace():
+        head, tail = self._text[max(begin - 1, 0) : begin + most], self._text[max(finish - most, 0) : finish + 1]
+        while 0 < cut < begin + most and not head[cut - begin].isspace():
             cut += 1
-        while len(text) > stop > finish - most and not text[stop].isspace():
+        while len(self._text) > stop > finish - most and not tail[stop - finish - 1].isspace():
             stop -= 1
         return cut, stop
 

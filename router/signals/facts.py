@@ -87,7 +87,7 @@ class RequestFacts:
     @lazy
     def metadata(self) -> Mapping[str, str]:
         """The request's `metadata`: texts only, and no more of them than the bounds allow. The client's own words."""
-        written: Any = self._request.document.get("metadata")
+        written: Any = self._request.outline.get("metadata")
         if type(written) is not dict:
             return {}
         kept: dict[str, str] = {}

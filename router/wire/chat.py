@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from router.wire.document import READ_KEYS, Object, refuse_lookalikes, wrong
+from router.wire.longtext import LongText
 from router.wire.neutral import LlmRequest, Role, Turn, build
 from router.wire.surface import Format
 from router.wire.text import call_text, content_text, join, tool_texts
@@ -57,7 +58,7 @@ def _usual(message: Any) -> Turn | None:
     if type(message) is not dict or not message.keys() <= READ_KEYS:
         return None
     role, content = message.get("role"), message.get("content")
-    if type(role) is not str or type(content) is not str or role == "assistant":
+    if type(role) is not str or role == "assistant" or not (type(content) is str or type(content) is LongText):
         return None
     return Turn(_ROLES.get(role, "user"), content)
 

@@ -13,7 +13,10 @@ from __future__ import annotations
 import bisect
 from typing import Final, NamedTuple
 
+from router.wire.document import LONG_TEXT
+from router.wire.longtext import Words
 from router.wire.neutral import LlmRequest, fresh_turns
+from router.wire.text import join, long_join
 
 SEPARATOR: Final = "\n\n"
 
@@ -29,7 +32,7 @@ class Segment(NamedTuple):
 class GuardText(NamedTuple):
     """One input of guards. `segments` are in order; between them stands `SEPARATOR`."""
 
-    text: str
+    text: Words
     segments: tuple[Segment, ...]
 
     def places(self, start: int, end: int) -> tuple[Segment, ...]:
@@ -54,16 +57,17 @@ def guard_text(request: LlmRequest, *, history: bool = False) -> GuardText:
     "" when there is nothing to read: then nothing is asked.
     """
     fresh = len(request.turns) - len(fresh_turns(request.turns))
-    texts: list[str] = []
+    texts: list[Words] = []
     segments: list[Segment] = []
     at = 0
     for number, turn in enumerate(request.turns):
         earlier = number < fresh
         if turn.role == "system" or (earlier and (turn.role == "assistant" or not history)):
             continue
-        if not turn.text or turn.text.isspace():
+        if not turn.said or turn.said.isspace():
             continue
-        segments.append(Segment(number, at, at + len(turn.text)))
-        texts.append(turn.text)
-        at += len(turn.text) + len(SEPARATOR)
-    return GuardText(SEPARATOR.join(texts), tuple(segments))
+        segments.append(Segment(number, at, at + len(turn.said)))
+        texts.append(turn.said)
+        at += len(turn.said) + len(SEPARATOR)
+    long = len(texts) > 1 and at >= LONG_TEXT
+    return GuardText(long_join(texts, SEPARATOR) if long else join(texts, SEPARATOR), tuple(segments))

@@ -7,6 +7,7 @@ from typing import Any
 
 from router.wire.chat import role_of
 from router.wire.document import Object, refuse_lookalikes, wrong
+from router.wire.longtext import Words
 from router.wire.neutral import LlmRequest, Turn, build
 from router.wire.surface import Format
 from router.wire.text import call_text, content_text, join, part_text, tool_texts
@@ -17,7 +18,7 @@ def read(document: Object, model: str | None, stream: bool) -> LlmRequest:
     messages = document.get("messages")
     if type(messages) is not list or not messages:
         raise wrong("messages", "an array with at least one message")
-    system = content_text(document.get("system"), "system")
+    system = str(content_text(document.get("system"), "system"))
     return build(Format.MESSAGES, model, stream, system, _turns(messages), tool_texts(document.get("tools")))
 
 
@@ -32,7 +33,7 @@ def _turns(messages: list[Any]) -> Iterator[Turn]:
         if type(content) is not list:
             yield Turn(role, content_text(content, f"{where}.content"))
             continue
-        words: list[str] = []
+        words: list[Words] = []
         results = 0
         for place, block in enumerate(content):
             text, is_result = _block(block, f"{where}.content[{place}]")
@@ -45,7 +46,7 @@ def _turns(messages: list[Any]) -> Iterator[Turn]:
             yield Turn(role, join(words))
 
 
-def _block(block: Any, where: str) -> tuple[str, bool]:
+def _block(block: Any, where: str) -> tuple[Words, bool]:
     """A block's text, and whether it is the result of a tool (the client's or the server's)."""
     kind = block.get("type") if type(block) is dict else None
     if type(kind) is not str:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from router.wire.chat import role_of
 from router.wire.document import Object, refuse_lookalikes, wrong
+from router.wire.longtext import LongText, Words
 from router.wire.neutral import LlmRequest, ToolText, Turn, build, fresh_turns
 from router.wire.surface import Format
 from router.wire.text import call_text, content_text, join, part_text, tool_texts
@@ -25,7 +26,7 @@ def read(document: Object, model: str | None, stream: bool) -> LlmRequest:
     items = document.get("input")
     turns: list[Turn] = []
     tools = tool_texts(document.get("tools"))
-    if type(items) is str:
+    if type(items) is str or type(items) is LongText:
         turns.append(Turn("user", items))
     elif type(items) is list:
         for index, item in enumerate(items):
@@ -36,7 +37,7 @@ def read(document: Object, model: str | None, stream: bool) -> LlmRequest:
     if not items and type(items) is not str and all(document.get(key) is None for key in _ELSEWHERE):
         raise wrong("input", "a string or an array with at least one item")
     turns[len(turns) - len(fresh_turns(tuple(turns))) : 0] = _variables(document.get("prompt"))
-    instructions = content_text(document.get("instructions"), "instructions")
+    instructions = str(content_text(document.get("instructions"), "instructions"))
     return build(Format.RESPONSES, model, stream, instructions, turns, tools)
 
 
@@ -75,7 +76,7 @@ def _variables(prompt: Any) -> list[Turn]:
     return [Turn("user", filled)] if filled else []
 
 
-def _result(output: Any, where: str) -> str:
+def _result(output: Any, where: str) -> Words:
     if type(output) is dict:
         return part_text(output, where)
     return content_text(output, where) if type(output) in {str, list} else ""

@@ -12,6 +12,7 @@ from typing import Final
 
 from router.config.plan import StateKind
 from router.wire.guarded import guard_text
+from router.wire.longtext import Words
 from router.wire.neutral import LlmRequest, Turn, fresh_turns
 from router.wire.text import join, own_words
 
@@ -32,6 +33,13 @@ def state_text(request: LlmRequest, kind: StateKind) -> str:
     `history`: what guards read (`wire.guarded`).
     """
     return _STATES[kind](request)
+
+
+def guard_state(request: LlmRequest, kind: StateKind) -> Words:
+    """The same for guards, which read a long text as it is kept."""
+    if kind is StateKind.FRESH or kind is StateKind.HISTORY:
+        return guard_text(request, history=kind is StateKind.HISTORY).text
+    return state_text(request, kind)
 
 
 def opens(request: LlmRequest, kind: StateKind) -> bool:
@@ -124,8 +132,8 @@ _STATES: Final[Mapping[StateKind, Callable[[LlmRequest], str]]] = {
     StateKind.TOOLS: _tools,
     StateKind.FEEDBACK: _feedback,
     StateKind.RELATION: _relation,
-    StateKind.FRESH: lambda request: guard_text(request).text,
-    StateKind.HISTORY: lambda request: guard_text(request, history=True).text,
+    StateKind.FRESH: lambda request: str(guard_text(request).text),
+    StateKind.HISTORY: lambda request: str(guard_text(request, history=True).text),
 }
 _BEFORE: Final[Mapping[StateKind, Callable[[tuple[Turn, ...]], object]]] = {
     StateKind.FEEDBACK: _answer,

@@ -7,11 +7,13 @@ keep what they hold under other keys, and so are not read. Source: reference.md 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from itertools import chain
+from typing import Any, Final, overload
 
 import orjson
 
 from router.wire.document import Object, refuse_lookalikes, wrong
+from router.wire.longtext import LongText, Words, byte_length, pieces_of
 from router.wire.neutral import ToolText
 
 _MAX_NESTING: Final = 16
@@ -22,14 +24,14 @@ _OPEN: Final = "<system-reminder>"
 _CLOSE: Final = "</system-reminder>"
 
 
-def content_text(content: Any, where: str, depth: int = 0) -> str:
+def content_text(content: Any, where: str, depth: int = 0) -> Words:
     """The text of a message's content: a string, an array of parts joined by line ends, or null.
 
     Raises `BadRequest` that names `where` for anything else, and for content nested beyond any real use.
     """
     if content is None:
         return ""
-    if type(content) is str:
+    if type(content) is str or type(content) is LongText:
         return content
     if type(content) is not list:
         raise wrong(where, "a string, an array of parts or null")
@@ -38,7 +40,7 @@ def content_text(content: Any, where: str, depth: int = 0) -> str:
     return join(part_text(part, f"{where}[{index}]", depth + 1) for index, part in enumerate(content))
 
 
-def part_text(part: Any, where: str, depth: int = 0) -> str:
+def part_text(part: Any, where: str, depth: int = 0) -> Words:
     """The text of one part, "" when it carries none. Raises `BadRequest` unless it is an object, a string or null."""
     if part is None:
         return ""
@@ -49,6 +51,8 @@ def part_text(part: Any, where: str, depth: int = 0) -> str:
     refuse_lookalikes(part, where)
     kind = part.get("type")
     text = part.get("text")
+    if type(text) is LongText:
+        return text
     if type(text) is str:
         if len(part) <= 2:  # {"type": ..., "text": ...}: nearly every part there is
             return text
@@ -72,9 +76,23 @@ def tool_texts(tools: Any, where: str = "tools") -> tuple[ToolText, ...]:
     return tuple([_tool_text(tool, f"{where}[{index}]") for index, tool in enumerate(tools)])
 
 
-def join(texts: Iterable[str], separator: str = "\n") -> str:
-    """The texts that are not empty, joined."""
-    return separator.join([text for text in texts if text])
+@overload
+def join(texts: Iterable[str], separator: str = "\n") -> str: ...
+@overload
+def join(texts: Iterable[Words], separator: str = "\n") -> Words: ...
+def join(texts: Iterable[Words], separator: str = "\n") -> Words:
+    """The texts that are not empty, joined; a long text if one of several is."""
+    kept = [text for text in texts if text]
+    if len(kept) == 1:
+        return kept[0]
+    short = [text for text in kept if isinstance(text, str)]
+    return separator.join(short) if len(short) == len(kept) else long_join(kept, separator)
+
+
+def long_join(texts: Iterable[Words], separator: str) -> LongText:
+    """Texts joined into a long one, piece by piece."""
+    parts = list(chain.from_iterable((separator, text) for text in texts))[1:]
+    return LongText((piece for part in parts for piece in pieces_of(part)), sum(map(byte_length, parts)))
 
 
 def own_words(text: str) -> str:
@@ -93,7 +111,7 @@ def own_words(text: str) -> str:
     return "".join(kept).strip()
 
 
-def _words(part: Object, where: str, depth: int) -> Iterable[str]:
+def _words(part: Object, where: str, depth: int) -> Iterable[Words]:
     """Every text of a part that is more than plain text: refusals, documents, what tools and searches gave, and what is
     nested."""
     for key in _OWN_KEYS:
@@ -109,7 +127,7 @@ def _words(part: Object, where: str, depth: int) -> Iterable[str]:
     yield _nested(part.get("content"), f"{where}.content", depth)
 
 
-def _nested(content: Any, where: str, depth: int) -> str:
+def _nested(content: Any, where: str, depth: int) -> Words:
     if type(content) is dict:
         if depth > _MAX_NESTING:
             raise wrong(where, "nested less deeply")

@@ -13,6 +13,7 @@ from router.scan.pace import DeploymentPace
 from router.scan.reading import Input
 from router.scan.rules import OnUnscanned, WatchedQuestion, WatchedRule
 from router.scan.windows import RandomBelow
+from router.wire.longtext import Words
 
 Reply = Mapping[str, Answer] | UnknownReason
 Model = Callable[[Ask], tuple[float, Reply]]
@@ -36,7 +37,7 @@ def noul(*rules: WatchedRule, key: str = "q0") -> WatchedQuestion:
     return WatchedQuestion(key, QuestionType.NOUL, rules or (guard(),))
 
 
-def given(text: str, *questions: WatchedQuestion, name: str = "user", normalise: bool = False) -> Input:
+def given(text: Words, *questions: WatchedQuestion, name: str = "user", normalise: bool = False) -> Input:
     return Input(name, GUARD, text, questions or (noul(),), normalise)
 
 

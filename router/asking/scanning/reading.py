@@ -30,6 +30,7 @@ from router.scan.normalise import is_plain
 from router.scan.pace import DeploymentPace
 from router.scan.rules import Outcome
 from router.scan.windows import RandomBelow
+from router.wire.longtext import Words
 
 LARGE_TEXT: Final = 64 * 1024
 """Inputs from this many characters on are cut into windows on a thread: that takes the event loop too long."""
@@ -112,7 +113,7 @@ class GuardedStage:
         self._planning = False
         self._machine: ScanMachine
 
-    async def read(self, texts: Mapping[StateKey, str], inputs: Mapping[StateKind, str]) -> GuardedAnswers:
+    async def read(self, texts: Mapping[StateKey, str], inputs: Mapping[StateKind, Words]) -> GuardedAnswers:
         """Ask until everything is read, the request is refused, or the deadline. Cancelling it ends the wait.
 
         `texts` are what the stage's questions are about (see `bind`), `inputs` what guards read, by state.
@@ -130,14 +131,14 @@ class GuardedStage:
             await self._give_up(self._flights)
         return GuardedAnswers(self._answers, tuple(self._reports), self._machine.outcomes)
 
-    def _planned(self, inputs: Mapping[StateKind, str], *, twins: bool = True) -> ScanMachine:
+    def _planned(self, inputs: Mapping[StateKind, Words], *, twins: bool = True) -> ScanMachine:
         lanes = {name: Lane(sizes, _pace(self._asker.line(name))) for name, sizes in self._guards.sizes.items()}
         about = self._guards.about(inputs)
         if not twins:
             about = [replace(each, normalise=False) for each in about]
         return ScanMachine(about, lanes, self._deadline, self._refused, self._randbelow)
 
-    async def _plan_large(self, inputs: Mapping[StateKind, str]) -> None:
+    async def _plan_large(self, inputs: Mapping[StateKind, Words]) -> None:
         """Cut the windows on a thread, and read the tail meanwhile. No further when that, or the deadline, ends it.
 
         To look for what normalising changes in megabytes takes as long as a window, or longer; where the tail ends does
@@ -281,9 +282,9 @@ class GuardedStage:
             self._reports += self._flights.pop(task).calls
 
 
-def _cut_at_once(texts: Collection[str]) -> bool:
+def _cut_at_once(texts: Collection[Words]) -> bool:
     length = sum(map(len, texts))
-    return length < SMALL_TEXT or (length < LARGE_TEXT and all(map(is_plain, texts)))
+    return length < SMALL_TEXT or (length < LARGE_TEXT and all(is_plain(str(text)) for text in texts))
 
 
 def _pace(line: Line | None) -> DeploymentPace:

@@ -29,6 +29,7 @@ from router.scan.machine import Ask
 from router.scan.reading import Input
 from router.scan.rules import WatchedQuestion, WatchedRule
 from router.signals.guards import hazard_key, rule_of
+from router.wire.longtext import Words
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ class GuardStage:
         """The parts of a request that are read."""
         return tuple(dict.fromkeys(each.state for each in self.inputs))
 
-    def about(self, texts: Mapping[StateKind, str]) -> list[Input]:
+    def about(self, texts: Mapping[StateKind, Words]) -> list[Input]:
         """The inputs of one request."""
         return [
             Input(each.name, each.deployment, texts[each.state], each.questions, each.normalise) for each in self.inputs

@@ -12,6 +12,7 @@ from router.pipeline import Pipeline
 from router.verdict import Forward
 from router.wire.errors import ErrorCode
 from router.wire.http import Reply
+from router.wire.longtext import LongText
 from router.wire.request import read_request
 from router.wire.surface import Format
 from tests.support.plans import PLAIN, generation_of, plan_of
@@ -60,6 +61,12 @@ def test_only_what_is_certainly_too_long_is_refused(letter: str) -> None:
 )
 def test_the_fewest_tokens_of_a_text(text: str, tokens: int) -> None:
     assert least_tokens(text) == tokens
+
+
+def test_texts_in_pieces_have_as_many_tokens_as_whole() -> None:
+    text = " two words\n\U0001f600and  more" * 9999 + "w" * 70_000
+    assert least_tokens(LongText([text])) == least_tokens(text)
+    assert least_tokens(text, "", LongText([text]), "end") == 2 * least_tokens(text) + 1
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-import sys
+from typing import Any
 
 import orjson
 import pytest
@@ -124,8 +124,35 @@ def test_long_texts_are_read_like_short_ones(text: str) -> None:
     assert parse_object(body.replace(b'"role":', b'"role": '))["messages"][0]["content"] == text
 
 
-def test_checking_a_long_text_does_not_keep_a_second_copy_of_it() -> None:
-    body = orjson.dumps({"content": "\u2019" * (4 * LONG_TEXT)})
-    document = parse_object(body)
-    # Two bytes a character, and none of UTF-8 beside them.
-    assert sys.getsizeof(document["content"]) < 2.1 * len(document["content"])
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        (lambda body: body[:-1], "ends too early"),
+        (lambda body: body + b"x", "something follows"),
+        (lambda body: body.replace(b"middle", b"mid\xffle"), "UTF-8"),
+        (lambda body: body.replace(b"middle", b"mid\\ud83d"), "surrogate"),
+        (lambda body: body.replace(b"middle", b"mid\nle"), "control character"),
+        (lambda body: body.replace(b"middle", b"mid\\qle"), "malformed"),
+        (lambda body: body.replace(b"middle", b'mid"dle'), "malformed"),
+        (lambda body: body.replace(b'"m"', b"NaN"), "malformed"),
+    ],
+)
+def test_what_is_wrong_with_a_body_with_a_long_text_is_told_as_of_any_other(changed: Any, says: str) -> None:
+    text = "x" * LONG_TEXT + "middle" + "y" * LONG_TEXT
+    error = refused(changed(orjson.dumps({"model": "m", "messages": [{"role": "user", "content": text}]})))
+    assert error.code is ErrorCode.INVALID_JSON
+    assert says in error.message
+
+
+def test_long_texts_do_not_hide_what_is_refused_beside_them() -> None:
+    text = "x" * LONG_TEXT
+    assert refused(orjson.dumps({"Model": "m", "input": text})).code is ErrorCode.INVALID_REQUEST
+    assert refused(orjson.dumps([text])).code is ErrorCode.INVALID_REQUEST
+    assert refused(orjson.dumps(text)).code is ErrorCode.INVALID_REQUEST
+    assert (
+        refused(b'{"a":%b,"b":"%b"}' % (b"[" * MAX_DEPTH + b"]" * MAX_DEPTH, text.encode())).code
+        is ErrorCode.INVALID_JSON
+    )
+    twice = b'{"content":"%b","n":1,"content":"%b"}' % (text.encode(), text.encode())
+    assert refused(twice).code is ErrorCode.DUPLICATE_KEY
+    assert parse_object(orjson.dumps({text: text})) == {text: text}

@@ -47,7 +47,7 @@ def test_everything_since_the_assistant_last_spoke_reminders_included() -> None:
 
 def test_history_adds_what_users_and_tools_said_before() -> None:
     found = guard_text(request(*TALK), history=True)
-    assert found.text.startswith("first secret\n\nold result\n\nresult one\n\n")
+    assert str(found.text).startswith("first secret\n\nold result\n\nresult one\n\n")
     assert [segment.turn for segment in found.segments] == [1, 2, 4, 7, 8]
     assert state_text(request(*TALK), StateKind.HISTORY) == found.text
 
@@ -69,10 +69,10 @@ def test_nothing_to_read() -> None:
 
 def test_a_place_is_found_in_its_turn() -> None:
     found = guard_text(request(("user", "My name is \U0001f600 Ada"), ("tool", "Ada Lovelace")))
-    start = found.text.index("Lovelace")
+    start = str(found.text).index("Lovelace")
     assert found.places(start, start + 8) == (Segment(1, 4, 12),)
     assert found.places(13, 16) == (Segment(0, 13, 16),)
-    across = found.text.index("Ada")
+    across = str(found.text).index("Ada")
     assert found.places(across, across + 8) == (Segment(0, 13, 16), Segment(1, 0, 3))
     assert found.places(16, 18) == (), "between the turns"
     assert found.places(0, 0) == ()
