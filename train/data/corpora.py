@@ -171,6 +171,23 @@ MMLU_FIELDS: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 """The subjects of MMLU in the fourteen fields, in the manner of MMLU-Pro, which names the fields."""
+LONG_EVALS: Final = (
+    "ballots",
+    "coqa",
+    "us_tort_law",
+    "illinois-law",
+    "invoices",
+    "consensus_summary",
+    "abstract2title",
+    "logic-grid",
+    "research-question-extraction",
+    "singapore_data_protection_decisions",
+    "utah_real_estate",
+    "unsolvable_questions",
+    "qa",
+    "stats-tests",
+)
+"""Directories of `evals` with long texts."""
 MOST: Final = 400
 """Prompts of one directory or task at most: none may drown the others."""
 
@@ -201,6 +218,7 @@ _FORMS: Final = frozenset(
 
 _OPTION: Final = re.compile(r"\n\s*\(?[A-Ea-e][).:] .*", re.DOTALL)
 _LONGEST: Final = 1600
+_LONG: Final = 300
 
 
 @cache
@@ -211,6 +229,17 @@ def prompts() -> Mapping[str, tuple[tuple[str, str], ...]]:
         package = found.setdefault(field, [])
         package += [(text, source) for text, source in texts if 8 < len(text) <= _LONGEST]
     return MappingProxyType({field: tuple(dict.fromkeys(pairs)) for field, pairs in sorted(found.items())})
+
+
+@cache
+def long_prompts() -> tuple[tuple[str, str], ...]:
+    """Long prompts and passages of `evals`, of any field: court cases, stories, proposals, with the package's name."""
+    patterns = [f"evals/registry/data/{name}/*.jsonl" for name in LONG_EVALS]
+    found: list[str] = []
+    for _, data in excerpt(EVALS, *patterns):
+        texts = [text for row in _lines(data) for text in _all_texts(row) if len(text) > _LONG]
+        found += list(dict.fromkeys(texts))[:MOST]
+    return tuple((text, EVALS.name) for text in found)
 
 
 def without_options(text: str) -> str:
@@ -261,3 +290,15 @@ def _asked(row: Any) -> Iterator[str]:
         yield messages.strip()
     elif isinstance(messages, list) and messages and isinstance(messages[-1], dict):
         yield str(messages[-1].get("content", "")).strip()
+
+
+def _all_texts(row: Any) -> Iterator[str]:
+    """Every text in a sample, however deep."""
+    if isinstance(row, str):
+        yield row.strip()
+    elif isinstance(row, dict):
+        for value in row.values():
+            yield from _all_texts(value)
+    elif isinstance(row, list):
+        for value in row:
+            yield from _all_texts(value)

