@@ -185,6 +185,10 @@ class Capabilities:
     `preset_parts` names the parts of a structured state that a preset is about: `user`, `answer`, or the two texts that
     it compares. `similarity` says that it tells how alike texts are. Lengths are in tokens. `sha256` identifies the
     model's files where they are at hand.
+
+    `preset_levels` are thresholds by the input's length: up to so many tokens, shortest first. `weak_types` are those
+    of `question_types`, and `weak_presets` those presets, that the model's makers call weak: nothing should rest on
+    them alone.
     """
 
     question_types: frozenset[QuestionType]
@@ -200,6 +204,9 @@ class Capabilities:
     similarity: bool = False
     licence: str | None = None
     sha256: str | None = None
+    preset_levels: Mapping[str, tuple[tuple[int, float], ...]] = field(default_factory=dict)
+    weak_types: frozenset[QuestionType] = frozenset()
+    weak_presets: frozenset[str] = frozenset()
 
     @property
     def readable_tokens(self) -> int | None:

@@ -73,6 +73,9 @@ def _read_card(card: dict[str, Any]) -> Capabilities | None:
         presets={name: preset.type for name, preset in presets.items()},
         preset_labels={name: labels for name, preset in presets.items() if (labels := _labels(preset.entry))},
         preset_thresholds={name: level for name, level in levels.items() if level is not None},
+        preset_levels={name: found for name, preset in presets.items() if (found := _by_length(preset.entry))},
+        weak_presets=frozenset(name for name, preset in presets.items() if _is_weak(preset.entry)),
+        weak_types=frozenset(found for found in map(_type, _items(card, "weak_question_types")) if found is not None),
         max_input_tokens=_positive(limits.get("max_input_tokens")),
         validated_input_tokens=_positive(limits.get("validated_input_tokens")),
         max_options=_positive(limits.get("max_options")) or 255,
@@ -99,6 +102,21 @@ def _level(entry: object) -> float | None:
     if not isinstance(level, int | float) or isinstance(level, bool):
         return None
     return float(level) if 0 < level <= 1 else None
+
+
+def _is_weak(entry: object) -> bool:
+    return _object(entry).get("quality") == "weak"
+
+
+def _by_length(entry: object) -> tuple[tuple[int, float], ...]:
+    """Thresholds by the input's length, shortest first; none where one of them is not to be believed."""
+    found: list[tuple[int, float]] = []
+    for each in _items(entry, "levels"):
+        tokens, level = _positive(_object(each).get("tokens")), _level(each)
+        if tokens is None or level is None or (found and tokens <= found[-1][0]):
+            return ()
+        found.append((tokens, level))
+    return tuple(found)
 
 
 def _labels(entry: object) -> tuple[str, ...]:

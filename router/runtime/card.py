@@ -70,6 +70,15 @@ class Graph:
 
 
 @dataclass(frozen=True, slots=True)
+class Level:
+    """What a preset was calibrated to for inputs of up to `tokens` tokens. No `threshold`: the preset's own holds."""
+
+    tokens: int
+    temperature: float
+    threshold: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Preset:
     """A question that the model defines: where its logits are and what they are called.
 
@@ -81,6 +90,9 @@ class Preset:
     classes begin a new span; `whole_words` widens what was found to whole words. `slice` is None for `span`.
 
     `rules` names recognisers that answer beside the model (`personal`): their labels are among `labels`.
+
+    `levels` are numbers by the input's length, shortest first; what is longer than the last has the last's (ruling 30:
+    the length alone decides). `weak`: the model's makers say that nothing should depend on the answer alone.
     """
 
     name: str
@@ -98,6 +110,22 @@ class Preset:
     begins: tuple[bool, ...] = ()
     whole_words: bool = False
     rules: str | None = None
+    levels: tuple[Level, ...] = ()
+    weak: bool = False
+
+    def _level(self, tokens: int) -> Level | None:
+        last = self.levels[-1] if self.levels else None
+        return next((level for level in self.levels if tokens <= level.tokens), last)
+
+    def scale(self, tokens: int) -> float:
+        """The temperature for an input of so many tokens."""
+        level = self._level(tokens)
+        return self.temperature if level is None else level.temperature
+
+    def threshold_at(self, tokens: int) -> float | None:
+        """The calibrated threshold for an input of so many tokens; None where the card gives none."""
+        level = self._level(tokens)
+        return self.threshold if level is None or level.threshold is None else level.threshold
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +155,7 @@ class CustomQuestions:
     set: Affine | None
     span: Affine | None
     span_states: str | None
+    weak: frozenset[QuestionType] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,10 +247,11 @@ class Card:
         named = self.temperature_by_options.get(f"{kind.value}:{_bucket(options)}")
         return named if named is not None else self.temperature.get(kind, 1.0)
 
-    def threshold(self, kind: QuestionType, preset: Preset | None, default: float = 0.5) -> float:
-        """What `set` and `span` select by when the question does not say."""
-        if preset is not None and preset.threshold is not None:
-            return preset.threshold
+    def threshold(self, kind: QuestionType, preset: Preset | None, default: float = 0.5, tokens: int = 0) -> float:
+        """What `set` and `span` select by in a text of so many tokens when the question does not say."""
+        own = preset.threshold_at(tokens) if preset is not None else None
+        if own is not None:
+            return own
         return self.thresholds.get(f"{kind.value}:*", default)
 
     def _own(self, preset: Preset) -> float | None:
@@ -250,6 +280,13 @@ class Card:
             similarity=self.embeds,
             licence=self.licence,
             sha256=sha256,
+            preset_levels={
+                preset.name: tuple((level.tokens, level.threshold) for level in preset.levels if level.threshold)
+                for preset in presets
+                if any(level.threshold for level in preset.levels)
+            },
+            weak_presets=frozenset(preset.name for preset in presets if preset.weak),
+            weak_types=self.custom.weak if self.custom is not None else frozenset(),
         )
 
 

@@ -7,12 +7,15 @@ from dataclasses import dataclass
 
 from router.questions import QuestionType
 
-from .card import Preset
+from .card import Level, Preset
 from .personal.finding import LABELS, RULES
 from .reading import Reader
 
 _OUTSIDE = "O"
 _SIDES = frozenset({"true", "false"})
+
+WEAK = ("weak", "must not gate")
+"""What `quality` says of answers that nothing should rest on alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +63,27 @@ def read_preset(
         begins=span.begins if span is not None else (),
         whole_words=section.flag("whole_words", False),
         rules=rules,
+        levels=_levels(section, scale),
+        weak=section.raw("quality", None) in WEAK,
     )
-    for free in ("cannot_give", "quality"):
-        section.raw(free, None)
+    section.raw("cannot_give", None)
     section.done()
     return preset
+
+
+def _levels(section: Reader, scale: float) -> tuple[Level, ...]:
+    """Numbers by the input's length, shortest first."""
+    levels: list[Level] = []
+    for item in section.sections("levels") if "levels" in section else []:
+        temperature = item.number("temperature", scale)
+        if temperature <= 0:
+            raise item.fail("temperature", "must be above 0")
+        tokens = item.integer("tokens", least=1)
+        if levels and tokens <= levels[-1].tokens:
+            raise item.fail("tokens", "must be larger than that of the level before")
+        levels.append(Level(tokens, temperature, item.number("threshold") if "threshold" in item else None))
+        item.done()
+    return tuple(levels)
 
 
 def _rules(section: Reader, kind: QuestionType) -> str | None:

@@ -13,7 +13,7 @@ from typing import Any
 from router.questions import DECIDING, QuestionType
 
 from .card import Affine, Card, CustomQuestions, Graph, Limits, Reading, Tensor, Tokens
-from .card_presets import read_preset
+from .card_presets import WEAK, read_preset
 from .card_settings import read_settings
 from .reading import Reader
 
@@ -21,6 +21,7 @@ FORMAT = "decision-onnx/1"
 CARD_FILE = "decision.json"
 ADAPTERS = ("two_tower", "classifier", "marker_row", "gliclass", "gliner", "encoder")
 NUMERICS = ("batch_independent", "batch_dependent", "unmeasured")
+QUALITIES = ("weak", "fair", "good")
 _SIZES = ("2", "3-5", "6-10", "11+")
 _POOLS: Mapping[str, str] = {
     "noul": "max",
@@ -213,9 +214,22 @@ def _custom(section: Reader) -> CustomQuestions:
         set=affine("set"),
         span=affine("span"),
         span_states=section.section("span").text("states") if "span" in section else None,
+        weak=_weak(section),
     )
     section.done()
     return custom
+
+
+def _weak(section: Reader) -> frozenset[QuestionType]:
+    """The types of free questions that the card calls weak."""
+    inner = section.section("quality", {})
+    known = {kind.value for kind in DECIDING}
+    for name in inner:
+        if name not in known:
+            raise inner.fail(name, "is not a question type")
+    weak = frozenset(QuestionType(name) for name in inner if inner.one_of(name, QUALITIES) == WEAK[0])
+    inner.done()
+    return weak
 
 
 _CASE_KEYS = ("state", "tolerance", "heads", "spans", "answers", "questions")

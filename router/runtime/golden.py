@@ -59,8 +59,11 @@ def _heads(adapter: Adapter, where: str, case: Mapping[str, Any], tolerance: flo
     presets = [_preset(adapter, f"{where}.{name}", name) for name in case["heads"]]
     plan = adapter.plan(case["state"], [Asked(Question(preset.type, preset=preset.name)) for preset in presets])
     outputs = _run(adapter, plan)
+    frame = sum(ident is not None for ident in (adapter.card.tokens.cls, adapter.card.tokens.sep))
     for preset, expected in zip(presets, case["heads"].values(), strict=True):
-        got = head_probabilities(preset, outputs)
+        # A case of heads is of a text that one row holds, or of a card without levels: the sum is its length then.
+        tokens = sum(row.tokens for row in plan.rows) - frame * len(plan.rows)
+        got = head_probabilities(preset, outputs, tokens)
         if len(got) != len(expected) or any(abs(a - b) > tolerance for a, b in zip(got, expected, strict=True)):
             shown = [round(float(p), 4) for p in got]
             raise ArtifactError(f"{where}.{preset.name}", f"golden answer differs: {shown}, not {expected}")

@@ -15,13 +15,14 @@ from .scoring import choice_answer, logistic, score_answer, shares, softmax
 from .spans import WindowScores
 
 
-def head_probabilities(preset: Preset, outputs: Sequence[Raw]) -> list[float]:
-    """Probabilities of a head's raw labels.
+def head_probabilities(preset: Preset, outputs: Sequence[Raw], tokens: int = 0) -> list[float]:
+    """Probabilities of a head's raw labels, of an input of so many tokens.
 
     For noul of the window where yes is most probable, for set of each label's highest window, else of the mean logits.
     """
     first, last = preset.slice or (0, 0)
-    windows = [[logit / preset.temperature for logit in row[preset.head][first:last].tolist()] for row in outputs]
+    scale = preset.scale(tokens)
+    windows = [[logit / scale for logit in row[preset.head][first:last].tolist()] for row in outputs]
     if preset.type is QuestionType.SET:
         return [logistic(max(label)) for label in zip(*windows, strict=True)]
     if preset.type is QuestionType.NOUL:
@@ -37,9 +38,9 @@ def _yes(preset: Preset, values: Sequence[float]) -> float:
     return math.fsum(value for label, value in zip(preset.mapped, values, strict=True) if label == "true")
 
 
-def preset_answer(preset: Preset, outputs: Sequence[Raw], threshold: float) -> Answer:
+def preset_answer(preset: Preset, outputs: Sequence[Raw], threshold: float, tokens: int = 0) -> Answer:
     """The typed answer of a head, in the labels of the answer. `threshold` selects the labels of a set."""
-    values = head_probabilities(preset, outputs)
+    values = head_probabilities(preset, outputs, tokens)
     if preset.type is QuestionType.NOUL:
         return NoulAnswer(min(1.0, _yes(preset, values)))
     if preset.type is QuestionType.SCORE:
@@ -67,8 +68,9 @@ def head_spans(
     classes = np.array(preset.classes)
     starters = np.array(preset.begins)
     scores = []
+    scale = preset.scale(cuts[-1][1] if cuts else 0)
     for (start, end), row in zip(cuts, outputs, strict=True):
-        values = softmax(row[preset.head][lead : lead + end - start] / preset.temperature)
+        values = softmax(row[preset.head][lead : lead + end - start] / scale)
         labels = np.stack([values[:, classes == place].sum(axis=1) for place in range(len(preset.raw))], axis=1)
         begins = starters[values.argmax(axis=1)] if starters.any() and len(values) else None
         scores.append(WindowScores(start, labels, values[:, classes == -1].sum(axis=1), begins))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -71,10 +72,13 @@ def card_body(model: Model, names: Names) -> dict[str, Any]:
         "quality": card.quality,
         "surfaces": ["systemone", "decisions"],
         "question_types": sorted(asked.question_types),
+        "weak_question_types": sorted(asked.weak_types),
         "similarity": asked.similarity,
         "presets": [
             {"name": preset, "type": kind.value, "labels": list(asked.preset_labels.get(preset, ()))}
             | ({"threshold": asked.preset_thresholds[preset]} if preset in asked.preset_thresholds else {})
+            | ({"levels": _levels(asked.preset_levels[preset])} if preset in asked.preset_levels else {})
+            | ({"quality": "weak"} if preset in asked.weak_presets else {})
             | ({"parts": list(asked.preset_parts[preset])} if asked.preset_parts[preset] != ("user",) else {})
             for preset, kind in asked.presets.items()
         ],
@@ -98,3 +102,7 @@ def card_body(model: Model, names: Names) -> dict[str, Any]:
         "status": "ready",
         "golden": len(card.golden),
     }
+
+
+def _levels(levels: Sequence[tuple[int, float]]) -> list[dict[str, float]]:
+    return [{"tokens": tokens, "threshold": threshold} for tokens, threshold in levels]

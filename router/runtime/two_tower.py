@@ -197,14 +197,15 @@ class TwoTower:
         if not all(map(finite, [*(row[name] for row in read for name in names), texts])):
             return NOT_FINITE
         complete = all(view.complete for view in item.views)
-        threshold = self._threshold(question, item.preset)
+        tokens = len(view.encoded)
+        threshold = self._threshold(question, item.preset, tokens)
         if question.type is QuestionType.SPAN:
             found, sources = self._span(view, item, outputs, texts, threshold or 0.0)
             return Answered(found, complete, threshold, view.text, sources)
         if item.preset is not None and item.preset.pair is not None:
             return Answered(self._pair(item.preset, item.views, raw), complete)
         if item.preset is not None:
-            told = preset_answer(item.preset, outputs, threshold or 0.0)
+            told = preset_answer(item.preset, outputs, threshold or 0.0, tokens)
             if isinstance(told, NoulAnswer) and view.personal is not None and item.preset.rules is not None:
                 told = self._present(view, view.personal, told, outputs)
             return Answered(told, complete, threshold)
@@ -215,14 +216,14 @@ class TwoTower:
         first, second = (raw[view.row][self._custom.embedding] for view in views)
         return self._pairs.answer(preset, first, second)
 
-    def _threshold(self, question: Question, preset: Preset | None) -> float | None:
+    def _threshold(self, question: Question, preset: Preset | None, tokens: int) -> float | None:
         kind = question.type
         if kind not in (QuestionType.SET, QuestionType.SPAN):
             return None
         if question.threshold is not None:
             return question.threshold
         rule: Affine | None = getattr(self._custom, kind.value, None) if preset is None else None
-        return self.card.threshold(kind, preset, rule.threshold if rule is not None else 0.5)
+        return self.card.threshold(kind, preset, rule.threshold if rule is not None else 0.5, tokens)
 
     def _free(self, question: Question, outputs: Sequence[Raw], texts: Floats, threshold: float) -> Answer:
         """A free choice, score, noul, set or similarity (of the nearest window) from similarities [windows, texts]."""

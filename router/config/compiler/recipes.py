@@ -14,6 +14,7 @@ from router.config.compiler.projections import Projections
 from router.config.compiler.questions import Questions
 from router.config.compiler.rules import Rules
 from router.config.compiler.signals import Signals
+from router.config.compiler.weak import warn_of_weak
 from router.config.model import decisions as dialect
 from router.config.model.recipes import Recipe as WrittenRecipe
 from router.config.plan import ApiFormat, Decision, ProviderModel, Recipe, leaves_of
@@ -58,7 +59,7 @@ class Recipes:
         kept = signals.only(read)
         competing = tuple(one for one in partitions if not read.isdisjoint(one.members))
         exact = _read_exactly(decisions, scores)
-        return Recipe(
+        compiled = Recipe(
             recipe.name,
             recipe.strategy,
             kept.questions,
@@ -69,6 +70,8 @@ class Recipes:
             competing,
             tuple(replace(rule, whole=rule.name in exact) for rule in kept.guards),
         )
+        warn_of_weak(self.context, recipe, compiled, self.questions.catalogue.described)
+        return compiled
 
     def _foresee_outputs(self, recipe: WrittenRecipe, outputs: Names[str]) -> None:
         path = recipe.at("projections", "mappings")
