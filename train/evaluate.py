@@ -1,0 +1,127 @@
+"""Measures an artifact on evaluation sets: one row of numbers for each set, by what kind of question it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from train.examples import HAZARD, NOUL, PAIRED, PII, EvaluationSet, Example, hazards_of
+from train.judging import Judge, Judgement, gold
+from train.layout import HEADS
+from train.measures import (
+    balanced_accuracy,
+    calibration_error,
+    false_alarms,
+    overlap_recall,
+    ranking,
+    recall,
+)
+
+Numbers = dict[str, float]
+"""Results of a set by the name of the measure; `n` is how many examples it has."""
+
+ENOUGH: Final[Mapping[str, float]] = {"auc": 0.85, "accuracy": 0.75, "overlap": 0.9}
+"""What a preset must reach on text by others in order not to be called weak."""
+
+
+def measure(judge: Judge, one: EvaluationSet) -> Numbers | None:
+    """The numbers of a set; None where the artifact cannot be asked."""
+    names = frozenset(example.label for example in one.examples) if one.task not in (PII, HAZARD) else frozenset()
+    told = [(example, judge.judge(example, names)) for example in one.examples]
+    judge.forget()
+    answered = [(example, judgement) for example, judgement in told if judgement is not None]
+    if not answered:
+        return None
+    numbers: Numbers = {"n": float(len(answered))}
+    if one.task == PII:
+        return numbers | _spans(answered)
+    if one.task == HAZARD:
+        return numbers | _hazards(judge, answered)
+    labels = HEADS.get(one.task) or PAIRED[one.task]
+    if labels == NOUL:
+        return numbers | _noul(judge, answered)
+    return numbers | _choice(answered, one.labels)
+
+
+def _noul(judge: Judge, answered: Sequence[tuple[Example, Judgement]]) -> Numbers:
+    """Ranking, and recall and false alarms at 0.5 and at the threshold that the card ships for each length."""
+    scores = np.array([judgement.probabilities["true"] for _, judgement in answered])
+    positive = np.array([example.label == "true" for example, _ in answered])
+    levels = np.array([judge.threshold(example.task, judgement.tokens) for example, judgement in answered])
+    over = scores >= levels
+    found: Numbers = {}
+    if positive.any():
+        found |= {"recall": float(over[positive].mean()), "recall_at_0.5": recall(scores, positive, 0.5)}
+    if not positive.all():
+        found |= {"flagged": float(over[~positive].mean()), "flagged_at_0.5": false_alarms(scores, positive, 0.5)}
+    if positive.any() and not positive.all():
+        found["auc"] = ranking(scores, positive)
+    sure = np.maximum(scores, 1 - scores)
+    found["ece"] = calibration_error(sure, (scores >= 0.5) == positive)
+    return found
+
+
+def _choice(answered: Sequence[tuple[Example, Judgement]], stands_for: Mapping[str, tuple[str, ...]] | None) -> Numbers:
+    """Accuracy. Where a set has labels of its own, an answer is right that is among what the label stands for."""
+    right, best, labels, sure = [], [], [], []
+    for example, judgement in answered:
+        answer = judgement.best
+        good = answer == example.label or answer in (stands_for or {}).get(example.label, ())
+        right.append(good)
+        labels.append(example.label)
+        best.append(example.label if good else f"not {example.label}")
+        sure.append(judgement.probabilities[answer])
+    return {
+        "accuracy": float(np.mean(right)),
+        "balanced": balanced_accuracy(best, labels),
+        "ece": calibration_error(np.array(sure), np.array(right)),
+    }
+
+
+def _spans(answered: Sequence[tuple[Example, Judgement]]) -> Numbers:
+    """Overlap with gold spans of what the model adds to rules; how many texts without personal data are flagged."""
+    met = wanted = spurious = 0
+    clean: list[bool] = []
+    for example, judgement in answered:
+        there = gold(example)
+        kinds = {kind for _, _, kind in there}
+        if not there:
+            clean.append(bool(judgement.spans))
+            continue
+        ours = [span for span in judgement.spans if span[2] in kinds]
+        hit, of, extra = overlap_recall(ours, there)
+        met, wanted, spurious = met + hit, wanted + of, spurious + extra
+    found: Numbers = {}
+    if wanted:
+        found |= {"overlap": met / wanted, "spans": float(wanted), "spurious": float(spurious)}
+    if clean:
+        found |= {"flagged": float(np.mean(clean)), "clean": float(len(clean))}
+    return found
+
+
+def _hazards(judge: Judge, answered: Sequence[tuple[Example, Judgement]]) -> Numbers:
+    """F1 over all labels at the card's threshold, and how often the most probable one is among the right ones."""
+    hits = picked = wanted = top = harmful = 0
+    for example, judgement in answered:
+        there = set(hazards_of(example.label))
+        level = judge.threshold(HAZARD, judgement.tokens)
+        ours = {label for label, p in judgement.probabilities.items() if p >= level}
+        hits, picked, wanted = hits + len(there & ours), picked + len(ours), wanted + len(there)
+        if there:
+            harmful += 1
+            top += judgement.best in there
+    found: Numbers = {"f1": 2 * hits / max(1, picked + wanted)}
+    return found | ({"accuracy": top / harmful} if harmful else {})
+
+
+def weak(results: Iterable[tuple[EvaluationSet, Numbers | None]], tasks: Iterable[str]) -> list[str]:
+    """Presets that nobody should rest on alone: no text by others says that they are good enough."""
+    good = set()
+    for one, numbers in results:
+        if one.foreign and numbers is not None:
+            reached = [numbers[name] >= least for name, least in ENOUGH.items() if name in numbers]
+            if reached and all(reached):
+                good.add(one.task)
+    return sorted(set(tasks) - good)
