@@ -10,13 +10,15 @@ from types import MappingProxyType
 from typing import Final
 
 from train.data import corpora, longtext, names
-from train.data.domains import TEMPLATES, everyday
+from train.data.domains import TEMPLATES, written
 from train.data.slots import fill
 from train.data.sources import FAKER
-from train.data.words import listed, section
-from train.examples import DOMAINS, Example, Span
+from train.data.words import listed, mapping, section
+from train.examples import Example, Span
 
 COUNT: Final = 14_000
+_NAMELESS: Final = ("biology", "chemistry", "computer science", "engineering", "economics")
+"""Fields whose requests name nobody."""
 _PLACE: Final = re.compile(r"\[(PERSON|FIRST|LAST|ADDRESS|BORN)\]")
 _FORMS: Final = ("%d/%m/%Y", "%Y-%m-%d", "%d %B %Y", "%B %d, %Y", "%d.%m.%Y", "%m/%d/%Y", "%d-%m-%y", "%d %b %Y")
 _OLDEST: Final = date(1930, 1, 1)
@@ -52,13 +54,13 @@ _KINDS: Final[Mapping[str, tuple[str, Callable[[random.Random], str]]]] = Mappin
 
 
 def _with(rng: random.Random) -> tuple[str, tuple[Span, ...]]:
-    template = fill(rng.choice(listed("personal", "with")), {"q": (everyday(rng),)}, rng)
+    template = fill(rng.choice(listed("personal", "with")), {"q": (_plain(rng),)}, rng)
     text, spans = placed(template, rng)
     if rng.random() < 0.25:
-        before = (longtext.piece(rng, 120, 900)[0] if rng.random() < 0.4 else everyday(rng)) + "\n"
+        before = (longtext.piece(rng, 120, 900)[0] if rng.random() < 0.4 else _plain(rng)) + "\n"
         text, spans = before + text, tuple((start + len(before), end + len(before), kind) for start, end, kind in spans)
     if rng.random() < 0.2:
-        text += "\n" + (longtext.piece(rng, 120, 900)[0] if rng.random() < 0.4 else everyday(rng))
+        text += "\n" + (longtext.piece(rng, 120, 900)[0] if rng.random() < 0.4 else _plain(rng))
     if rng.random() < 0.12 and len(text.lower()) == len(text):
         text = text.lower()
     return text, spans
@@ -90,16 +92,18 @@ def placed(template: str, rng: random.Random) -> tuple[str, tuple[Span, ...]]:
 def _without(rng: random.Random) -> tuple[str, str]:
     chance = rng.random()
     if chance < 0.6:
-        slots = {**section("personal", "slots"), "q": (everyday(rng),)}
+        slots = {**section("personal", "slots"), "q": (_plain(rng),)}
         text = fill(rng.choice(listed("personal", "without")), slots, rng)
-        return (text if rng.random() < 0.85 else f"{everyday(rng)}\n{text}"), TEMPLATES
+        return (text if rng.random() < 0.85 else f"{_plain(rng)}\n{text}"), TEMPLATES
     if chance < 0.85:
         # Prompts of fields that are free of names.
         text, source = rng.choice(corpora.prompts()[rng.choice(_NAMELESS)])
         return text, source
-    return everyday(rng), TEMPLATES
+    return _plain(rng), TEMPLATES
 
 
-_NAMELESS: Final = tuple(
-    field for field in DOMAINS if field in ("biology", "chemistry", "computer science", "engineering", "economics")
-)
+def _plain(rng: random.Random) -> str:
+    """A harmless request in which nobody is named."""
+    if rng.random() < 0.4:
+        return rng.choice(listed("plain", "requests"))
+    return written(mapping("domains", rng.choice(_NAMELESS)), rng)
