@@ -49,8 +49,9 @@ _NOTES: Final[Mapping[str, Any]] = {
     "pii": (
         "rules (pii/1) find e-mail, IP, phone, card, IBAN, national numbers and secrets; the model adds PERSON, "
         "ADDRESS and DATE_OF_BIRTH, where no rule and no identifier that is nobody's stands. US_SSN is the label of "
-        "national numbers of every country, SECRET (beside the router's 17 types) of keys, tokens and passwords; DATE_OF_BIRTH "
-        "is the only kind of DATE_TIME found. Spans of rules have probability 1; return_meta tells source and rule"
+        "national numbers of every country, SECRET (beside the router's 17 types) of keys, tokens and passwords; "
+        "DATE_OF_BIRTH is the only kind of DATE_TIME found. Spans of rules have probability 1; return_meta tells "
+        "source and rule"
     ),
     "pair": "two texts are compared by their vectors; each is read as far as the encoder reads once (510 tokens)",
 }

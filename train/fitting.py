@@ -79,9 +79,10 @@ def fit(reader: Reader, data: Data, seed: int) -> dict[str, Fit]:
             _add_long(reader, data, guard, found[guard], most_false, seed)
     for task in PAIRS:
         if len(pairs := data.pairs.get(task, [])[:_MOST_TEXTS]) >= _LEAST // 3:
-            logits = list(reader.pairs([pair.previous for pair in pairs], [pair.text for pair in pairs]))
+            read = list(reader.pairs([pair.previous for pair in pairs], [pair.text for pair in pairs]))
             first, last = pair_slice(task)
-            found[task] = _fit_noul(np.stack(logits)[:, first:last].astype(np.float64), [NOUL.index(pair.label) for pair in pairs])
+            logits = np.stack(read)[:, first:last].astype(np.float64)
+            found[task] = _fit_noul(logits, [NOUL.index(pair.label) for pair in pairs])
     if spans := [row for row in data.texts.get(PII, []) if row.spans is not None][:_MOST_TEXTS]:
         found[PII] = _fit_spans(reader, spans)
     return found

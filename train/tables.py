@@ -72,6 +72,6 @@ def grid_table(cells: Sequence[Cell], first: Sequence[Cell] = ()) -> str:
         beside = f"{old.recall:.2f} | {old.flagged:.2f}" if old else "- | -"
         lines.append(
             f"| {cell.tokens} | {cell.attacks} | {cell.harmless} | {cell.threshold:.4f} | {cell.recall:.2f} "
-            f"| {cell.flagged:.2f} | {min(cell.by_place):.2f} | {beside} |"
+            f"| {cell.flagged:.2f} | {cell.least:.2f} | {beside} |"
         )
     return "\n".join(lines)

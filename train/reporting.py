@@ -1,0 +1,71 @@
+"""What an evaluation comes to: tables for people, and the same numbers for the card."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from train.evaluate import Numbers, measure, weak
+from train.examples import EvaluationSet
+from train.judging import open_judge
+from train.longgrid import Cell, grid
+from train.tables import grid_table, sets_table
+
+log = logging.getLogger(__name__)
+
+ROUNDS: Final = 4
+"""Long inputs with an attack at each tenth of each length."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Numbers of one artifact, in the order of the sets."""
+
+    numbers: tuple[Numbers | None, ...]
+    cells: tuple[Cell, ...]
+    presets: tuple[str, ...]
+
+
+def evaluate(folder: Path, sets: Sequence[EvaluationSet], rounds: int) -> Measured:
+    """Measure an artifact. Raises ArtifactError. Takes minutes."""
+    judge = open_judge(folder)
+    found = []
+    for one in sets:
+        found.append(measure(judge, one))
+        log.info("%s %s, %s: %s", judge.card.version, one.task, one.name, _short(found[-1]))
+    cells = tuple(grid(judge, rounds)) if rounds else ()
+    return Measured(tuple(found), cells, tuple(judge.card.presets))
+
+
+def _short(numbers: Numbers | None) -> str:
+    return "not asked" if numbers is None else " ".join(f"{name}={value:.3f}" for name, value in numbers.items())
+
+
+def tables(sets: Sequence[EvaluationSet], ours: Measured, first: Measured | None) -> str:
+    """Both tables in Markdown."""
+    rows = list(zip(sets, ours.numbers, strict=True))
+    parts = [sets_table(rows, first.numbers if first is not None else None)]
+    if ours.cells:
+        parts += ["", "### Long inputs", "", grid_table(ours.cells, first.cells if first is not None else ())]
+    return "\n".join(parts) + "\n"
+
+
+def for_card(sets: Sequence[EvaluationSet], ours: Measured) -> dict[str, Any]:
+    """What a card says under `eval`: sets by others, long inputs, and the presets that nothing should rest on."""
+    rows = list(zip(sets, ours.numbers, strict=True))
+    return {
+        "third_party": [
+            {"task": one.task, "set": one.name, "source": one.source, **_rounded(numbers)}
+            for one, numbers in rows
+            if one.foreign and numbers is not None
+        ],
+        "long_inputs": [_rounded(asdict(cell)) for cell in ours.cells],
+        "weak": weak(rows, ours.presets),
+    }
+
+
+def _rounded(numbers: dict[str, Any]) -> dict[str, Any]:
+    return {name: round(value, 4) if isinstance(value, float) else value for name, value in numbers.items()}
