@@ -65,6 +65,8 @@ DISGUISES: Final[Mapping[str, Callable[[str], str]]] = {
     "full-width letters": lambda attack: "".join(chr(ord(c) + 0xFEE0) if "!" <= c <= "~" else c for c in attack),
     "base64": lambda attack: base64.b64encode(attack.encode()).decode(),
     "hexadecimal": lambda attack: attack.encode().hex(),
+    "HTML entities": lambda attack: "".join(f"&#{ord(c)};" for c in attack),
+    "program escapes": lambda attack: "".join(f"\\u{ord(c):04x}" for c in attack),
     "percent escapes": lambda attack: "".join(f"%{byte:02X}" for byte in attack.encode()),
 }
 """Ways to write an attack so that it is read past, after reports of guards that did."""

@@ -16,6 +16,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from router.scan.normalise import Normalised, is_plain, normalise
+from router.scan.normalise.escapes import inside_escape
 from router.scan.text import joined, utf8_length
 from router.scan.windows import Window
 from router.wire.longtext import Words
@@ -225,7 +226,8 @@ def _block_end(text: str, start: int, end: int) -> int:
     if last > half:
         return last
     for cut in range(end, max(end - 16, start + 1), -1):
-        if not joined(text, cut) and text[cut - 1] != "%" and text[cut - 2] != "%":
+        parts = joined(text, cut) or "%" in text[cut - 2 : cut] or inside_escape(text, cut)
+        if not parts:
             return cut
     return end
 

@@ -103,6 +103,15 @@ def test_a_disguise_that_crosses_blocks_is_undone_whole() -> None:
         assert any(ATTACK in part for part in parts)
 
 
+def test_escapes_without_spaces_are_not_parted_by_blocks() -> None:
+    for before in range(0, 300, 7):
+        text = "x" * before + "".join(f"&#{ord(c)};" for c in ATTACK * 40) + FILLER
+        twins = Twins(text, 4096)
+        written = "".join(twins.write(twin).text for twin in twins.of(whole(text), 4096))
+        assert "&#" not in written
+        assert written.count(ATTACK) >= 38
+
+
 PIECES = st.sampled_from(
     [
         FILLER,
@@ -117,6 +126,8 @@ PIECES = st.sampled_from(
         "漢字",
         "ﷺ㌀",
         " ",
+        "&#105;" * 9,
+        "\\u0069gnore",
     ]
 )
 
