@@ -15,6 +15,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import groupby
 from typing import Final
 
 from router.scan.normalise.edits import Edit
@@ -24,6 +25,7 @@ _ESCAPE: Final = re.compile(
     r"|\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|u\{[0-9a-fA-F]{1,6}\}"
     r"|U[0-9a-fA-F]{8}|x[0-9a-fA-F]{2}|x\{[0-9a-fA-F]{1,6}\})"
 )
+_RUN: Final = re.compile(f"(?:{_ESCAPE.pattern})+")
 _NAMED: Final = re.compile(rb"&[A-Za-z][A-Za-z0-9]{1,31}+;")
 _SIGNS: Final = (b"&#", b"\\u", b"\\U", b"\\x")
 _LONGEST: Final = 34
@@ -32,7 +34,7 @@ _LATIN_IN_WORDS: Final = 0x250
 _NEAR: Final = 64
 _BRACKETS: Final = frozenset("<>")
 _GAP: Final = re.compile(r"\s")
-_TEXT_BYTES: Final = frozenset("\t\n\r" + "".join(map(chr, range(0x20, 0x7F))))
+_TEXT: Final = frozenset("\t\n\r" + "".join(map(chr, range(0x20, 0x7F))))
 
 
 def may_be_escaped(ascii_text: bytes) -> bool:
@@ -68,39 +70,54 @@ def inside_escape(text: str, point: int) -> bool:
 
 
 def _decoded(text: str) -> Iterator[Edit]:
-    for match in _ESCAPE.finditer(text):
-        if (plain := _character(match[0])) is not None:
-            yield Edit(match.start(), match.end(), plain)
+    """Neighbours that are written alike in one edit."""
+    for run in _RUN.finditer(text):
+        found: list[str] = _ESCAPE.findall(run[0])
+        if len(set(map(len, found))) == 1 and run[0].count(found[0][:2]) == len(found):
+            yield from _alike(found, run.start())
+            continue
+        at = run.start()
+        for (_, size), some in groupby(found, key=lambda escape: (escape[:2], len(escape))):
+            same = list(some)
+            yield from _alike(same, at)
+            at += size * len(same)
+
+
+def _alike(found: list[str], at: int) -> Iterator[Edit]:
+    """Of escapes of one length, those that stand for something."""
+    size, plain = len(found[0]), list(map(_character, found))
+    if all(plain):
+        yield Edit(at, at + size * len(found), "".join(plain), size, 1)
+        return
+    yield from (Edit(at + size * i, at + size * i + size, each, size, 1) for i, each in enumerate(plain) if each)
 
 
 def _undone(text: str, word: list[Edit]) -> list[Edit]:
     """What of a word's escapes is worth undoing: all, or none; bytes that are no text are left out before."""
-    in_hex = [edit for edit in word if text.startswith("\\x", edit.start)]
     others = [edit for edit in word if not text.startswith("\\x", edit.start)]
-    if any(edit.text not in _TEXT_BYTES for edit in in_hex):
+    if len(others) < len(word) and not all(_TEXT.issuperset(e.text) for e in word if text.startswith("\\x", e.start)):
         word = others
-    several = len(word) >= _SEVERAL or {edit.text for edit in word} == _BRACKETS
+    characters = "".join(edit.text for edit in word)
+    several = len(characters) >= _SEVERAL or set(characters) == _BRACKETS
     return word if several or any(_needless(text, edit) for edit in others) else []
 
 
 def _needless(text: str, edit: Edit) -> bool:
-    character = edit.text
-    if character.isascii():
-        return character.isalnum()
-    if character.isalpha() and ord(character) >= _LATIN_IN_WORDS:
-        return any(
-            c.isascii() and c.isalpha() for c in (text[edit.start - 1 : edit.start], text[edit.end : edit.end + 1])
-        )
-    return unicodedata.category(character) == "Cf"
+    around = (text[edit.start - 1 : edit.start], text[edit.end : edit.end + 1])
+    in_word = any(c.isascii() and c.isalpha() for c in around)
+    return any(
+        (c.isalnum() and (c.isascii() or (in_word and ord(c) >= _LATIN_IN_WORDS))) or unicodedata.category(c) == "Cf"
+        for c in edit.text
+    )
 
 
 @lru_cache(maxsize=4096)
-def _character(escape: str) -> str | None:
-    """What an escape stands for, if that is one character of text, and takes no more bytes than the escape."""
+def _character(escape: str) -> str:
+    """What an escape stands for, if that is one character of text, and takes no more bytes than the escape; else ""."""
     found = html.unescape(escape) if escape[0] == "&" else _of_program(escape)
     if len(found) != 1 or found == "\ufffd" or len(found.encode("utf-8", "replace")) > len(escape):
-        return None
-    return None if unicodedata.category(found) in ("Cs", "Cn") else found
+        return ""
+    return "" if unicodedata.category(found) in ("Cs", "Cn") else found
 
 
 def _of_program(escape: str) -> str:
