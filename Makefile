@@ -6,7 +6,11 @@ NAME ?= gateway
 RUN_STAMP := $(VENV)/.run-stamp
 DEV_STAMP := $(VENV)/.dev-stamp
 
-.PHONY: help setup setup-dev run smoke test check format bench lock proto clean
+TRAIN_VENV := .venv-train
+TRAIN_STAMP := $(TRAIN_VENV)/.train-stamp
+MODEL ?= models/builtin-mini
+
+.PHONY: help setup setup-dev run smoke test check format bench model model-eval lock proto clean
 
 help: ## show the verbs
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -49,6 +53,19 @@ format: setup-dev ## let ruff rewrite the layout of the code
 bench: setup-dev ## make bench NAME=gateway [QUICK=1]
 	$(BIN)/python -m bench $(NAME) $(if $(QUICK),--quick)
 
+$(TRAIN_STAMP): requirements/run.lock requirements/train.lock
+	$(PYTHON) -m venv $(TRAIN_VENV)
+	$(TRAIN_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/run.lock
+	$(TRAIN_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/train.lock
+	@touch $@
+
+# Threads that wait for each other must not spin: the other core may be busy with something else.
+model: $(TRAIN_STAMP) ## make model [QUICK=1] [FIRST=DIR]: train the embedded model anew, into var/model
+	OMP_WAIT_POLICY=PASSIVE $(TRAIN_VENV)/bin/python -m train model $(if $(QUICK),--quick) $(if $(FIRST),--first $(FIRST)) $(ARGS)
+
+model-eval: setup ## make model-eval [MODEL=DIR] [FIRST=DIR] [QUICK=1]: how good it is on text of others
+	$(BIN)/python -m train eval $(MODEL) $(if $(QUICK),--quick) $(if $(FIRST),--first $(FIRST))
+
 lock: setup-dev ## resolve the dependencies of pyproject.toml anew
 	$(BIN)/python -m pip install --quiet pip-tools
 	$(BIN)/pip-compile -q --strip-extras --extra cpu --extra envoy --generate-hashes --allow-unsafe --no-header \
@@ -57,4 +74,4 @@ lock: setup-dev ## resolve the dependencies of pyproject.toml anew
 		--no-emit-index-url --no-emit-find-links --no-emit-trusted-host -c requirements/run.lock -o requirements/dev.lock pyproject.toml
 
 clean: ## remove the environment and caches
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis var build dist *.egg-info
+	rm -rf $(VENV) $(TRAIN_VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis var build dist *.egg-info

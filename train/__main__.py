@@ -7,16 +7,20 @@ import json
 import logging
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 from router.runtime.errors import ArtifactError
 from train.data.packages import PackageError
+from train.examples import EvaluationSet
 from train.reporting import ROUNDS, Measured, evaluate, for_card, tables
 from train.suites import by_others, by_this_project
 
 _SHIPPED: Final = Path(__file__).parents[1] / "models" / "builtin-mini"
+_LOOK: Final = 40
+"""Examples of a set in a quick look, at least."""
 _OUT: Final = Path(__file__).parents[1] / "var" / "model"
 
 
@@ -60,7 +64,7 @@ def _model(options: argparse.Namespace) -> int:
     data = prepared(run)
     fits = graphs_and_fits(run, data)
     finish(run, fits, {})
-    sets = [*by_others(), *by_this_project(), *held_out(data["test"])]
+    sets = _sizes([*by_others(), *by_this_project(), *held_out(data["test"])], options)
     rounds = 1 if options.quick else ROUNDS
     ours = evaluate(run.folder, sets, rounds)
     first = evaluate(options.first, sets, rounds) if options.first is not None else None
@@ -70,13 +74,20 @@ def _model(options: argparse.Namespace) -> int:
 
 
 def _eval(options: argparse.Namespace) -> int:
-    sets = [*by_others(), *by_this_project()]
+    sets = _sizes([*by_others(), *by_this_project()], options)
     rounds = 1 if options.quick else ROUNDS
     ours = evaluate(options.artifact, sets, rounds)
     first: Measured | None = evaluate(options.first, sets, rounds) if options.first is not None else None
     print(tables(sets, ours, first))
     print(json.dumps(for_card(sets, ours)["weak"]))
     return 0
+
+
+def _sizes(sets: list[EvaluationSet], options: argparse.Namespace) -> list[EvaluationSet]:
+    """The sets whole, or for a quick look every so many of their examples."""
+    if not options.quick:
+        return sets
+    return [replace(one, examples=one.examples[:: max(1, len(one.examples) // _LOOK)]) for one in sets]
 
 
 if __name__ == "__main__":

@@ -20,23 +20,23 @@ Item = TypeVar("Item")
 
 SHARES: Final[Mapping[str, int]] = MappingProxyType(
     {
-        "domains": 12,
-        "complexity": 4,
-        "modality": 3,
-        "fact_check": 4,
-        "jailbreak": 10,
-        "safety": 6,
-        "hazard": 4,
-        "pii": 8,
-        "refusal": 3,
-        "user_feedback": 5,
-        "turn_relation": 5,
-        **dict.fromkeys(PAIRS, 3),
+        "domains": 7,
+        "complexity": 2,
+        "modality": 2,
+        "fact_check": 2,
+        "jailbreak": 6,
+        "safety": 4,
+        "hazard": 3,
+        "pii": 5,
+        "refusal": 2,
+        "user_feedback": 3,
+        "turn_relation": 3,
+        **dict.fromkeys(PAIRS, 2),
     }
 )
 """Texts, or pairs, of each task in a step."""
 
-LONG: Final = 6
+LONG: Final = 4
 """Long texts in a step beside those: every other one holds an attack."""
 
 _LEAST, _MOST = 250, 1900
