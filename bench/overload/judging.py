@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import Any
 from bench.lib.load import LoadError
 from bench.overload.client import Answered, Verdict
 from bench.overload.witness import digest
+from router.asking.overload.gate import FIRST_STEP_S, LEAST_OF_STEP
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +22,8 @@ class Judged:
     `wrong_refusals` were refused though an idle system forwards them, and `attacks_forwarded` came to the backend
     though it refuses them. `unchecked_forwards` came to the backend although the model had answered nothing about them.
     `first_refused` and `again_refused` are calls to the model a second that it had no room for: of new requests, and of
-    those that waited. `most_calls` is the most that any request made.
+    those that waited; `again_vs_rule` is the most of the latter in a second, to what the gate's rule allows: one for an
+    answer, and one for a step. `most_calls` is the most that any request made.
     """
 
     requests: int
@@ -34,7 +37,7 @@ class Judged:
     median_s: float
     first_refused: float
     again_refused: float
-    again_refused_most: int
+    again_vs_rule: float
     most_calls: int
     calls: int
 
@@ -73,8 +76,20 @@ def judge(
         median_s=median(each.seconds for each in answered),
         first_refused=len(seen["refused"]["first"]) / ended,
         again_refused=len(again) / ended,
-        again_refused_most=max(Counter(int(at) for at in again).values(), default=0),
+        again_vs_rule=_against_the_rule(again, seen["answered"]),
         # What normalising changes in a text is read besides, and may be the same for all its copies.
         most_calls=max((calls for text, calls in seen["calls"].items() if text in of), default=0),
         calls=sum(seen["calls"].values()),
     )
+
+
+def _against_the_rule(again: Sequence[float], answered: Sequence[float]) -> float:
+    """The worst second: calls made again and refused, to the answers of that second (and of the moment before, whose
+    news was on its way) and the steps in it at their shortest."""
+    shortest = FIRST_STEP_S * LEAST_OF_STEP
+
+    def within(times: Sequence[float], since: float, until: float) -> int:
+        return bisect_left(times, until) - bisect_left(times, since)
+
+    found = [within(again, at, at + 1) / (within(answered, at - shortest, at + 1) + 1 / shortest) for at in again]
+    return max(found, default=0.0)

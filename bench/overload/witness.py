@@ -30,13 +30,14 @@ def digest(text: str) -> str:
 
 class Seen:
     """What was seen since the start. `calls` counts those to the model by text; `refused` are when first calls and
-    later ones were refused for want of room."""
+    later ones were refused for want of room, and `answered` when calls were answered."""
 
     def __init__(self) -> None:
         self.read: Counter[str] = Counter()
         self.calls: Counter[str] = Counter()
         self.statuses: Counter[str] = Counter()
         self.forwarded: list[tuple[str, str]] = []
+        self.answered: list[float] = []
         self.refused: dict[str, list[float]] = {"first": [], "again": []}
 
     def called(self, text: str, status: int) -> None:
@@ -44,10 +45,12 @@ class Seen:
         again = self.calls[key] > 0
         self.calls[key] += 1
         self.statuses[str(status)] += 1
+        now = round(time.monotonic(), 4)
         if status == 200:
             self.read[key] += 1
+            self.answered.append(now)
         elif status == 429:
-            self.refused["again" if again else "first"].append(round(time.monotonic(), 4))
+            self.refused["again" if again else "first"].append(now)
 
     def told(self) -> bytes:
         return orjson.dumps(vars(self))

@@ -1,16 +1,21 @@
 """The gate before one model: closed while the model refuses, and then for one waiting request's round at a time.
 
 A refusal closes it, any answer opens it. While it is closed, one seat is called per step, and the steps grow from
-100 ms to 1 s. Once it is open, every seat whose time has come is called at once.
+100 ms to 1 s. Once it is open, every seat whose time has come is called, whoever must give up first before the others:
+one, two, four and so on, a moment apart, until all were called or a refusal closes it again. To call all of them at
+once would let them ask in vain, and spend their rounds, wherever there is room for a few.
 
 A model at the edge of its capacity answers some calls and refuses others, so the gate opens and closes many times a
-second. The steps go on through that: only an opening that lasted a whole step starts them again at their shortest.
+second. Each answer then tells of room for one, and calls one seat; so what is refused is at most one call an answer,
+however many requests wait. The steps go on through that: only an opening that lasted a whole step starts them again at
+their shortest, and ends this caution.
 
 Source: "Performance and cost" (When the decision model is overloaded: Bound the load).
 """
 
 from __future__ import annotations
 
+import heapq
 import math
 import random
 from collections.abc import Callable, Hashable
@@ -21,6 +26,8 @@ FIRST_STEP_S: Final = 0.125
 LONGEST_STEP_S: Final = 1.0
 LEAST_OF_STEP: Final = 0.8
 """A step is this share of its length or more, by chance: so it is 100 to 125 ms at first and 0.8 to 1 s at last."""
+GROUPS_APART_S: Final = 0.01
+"""Time for a refusal to come back before twice as many are called: 500 that wait have been called after 80 ms."""
 
 K = TypeVar("K", bound=Hashable)
 
@@ -54,12 +61,17 @@ class Gate(Generic[K]):
     """See the module. `draw` gives chance, from 0 to below 1. Ask `turns` after each event and at `next_at`."""
 
     __slots__ = (
+        "_closed_at",
         "_draw",
         "_first_open",
         "_first_turn",
+        "_full",
+        "_group",
+        "_group_at",
         "_held_until",
         "_nominal_s",
         "_opened_at",
+        "_room_until",
         "_seats",
         "_step_s",
         "_turn_at",
@@ -72,7 +84,10 @@ class Gate(Generic[K]):
         # No seat can be called before, closed or open: most events then cost a comparison, however many wait.
         self._first_turn = math.inf
         self._first_open = math.inf
-        self._opened_at = -math.inf
+        self._opened_at = self._closed_at = self._room_until = -math.inf
+        self._full = False
+        self._group = 1
+        self._group_at = -math.inf
         self._turn_at = 0.0
         self._held_until = -math.inf
         self._nominal_s = FIRST_STEP_S
@@ -92,17 +107,22 @@ class Gate(Generic[K]):
         if self.refusing:
             return
         self.refusing = True
+        self._closed_at = now
         if now - self._opened_at >= self._step_s:
             self._step(FIRST_STEP_S, now)
         elif now >= self._turn_at:
             self._step(2 * self._nominal_s, now)
 
     def answered(self, now: float) -> None:
-        """The model answered a call, whoever asked."""
+        """The model answered a call, whoever asked; also to be told while it is open and somebody waits."""
         if self.refusing:
             self.refusing = False
-            self._opened_at = now
+            # Closed for less than the longest step, it goes on reading: it is just full, and will be again at once.
+            self._full = now - self._closed_at < LONGEST_STEP_S
+            self._opened_at = self._group_at = now
+            self._group = 1
             self._held_until = -math.inf
+        self._room_until = now + GROUPS_APART_S
 
     def sit(self, key: K, seat: Seat) -> None:
         """A request waits, or waits for something else from now on."""
@@ -116,23 +136,32 @@ class Gate(Generic[K]):
         self._seats.pop(key, None)
 
     def turns(self, now: float) -> list[Turn[K]]:
-        """The seats that are called now, in the order in which they sat down."""
-        if now < (max(self._first_turn, self._next_turn()) if self.refusing else self._first_open):
+        """The seats that are called now: whoever must give up first comes first, and so finds the room there is."""
+        if now < self._due():
             return []
         for key in [key for key, seat in self._seats.items() if seat.until < now]:
             del self._seats[key]
-        called = self._call_one(now) if self.refusing else self._call_all(now)
+        called = self._call_one(now) if self.refusing else self._call_group(now)
         self._first_turn = min((seat.turn_from for seat in self._seats.values()), default=math.inf)
         self._first_open = min((seat.open_from for seat in self._seats.values()), default=math.inf)
         return called
 
     def next_at(self, now: float) -> float | None:
         """When to ask for `turns` although nothing happens; None when time alone calls nobody."""
-        due = max(self._first_turn, self._next_turn()) if self.refusing else self._first_open
+        due = self._due()
         return None if due == math.inf or not self._seats else max(now, due)
 
-    def _next_turn(self) -> float:
-        return max(self._turn_at, self._held_until)
+    def _due(self) -> float:
+        """Nobody is called before."""
+        if self.refusing:
+            return max(self._first_turn, self._turn_at, self._held_until)
+        due = max(self._first_open, self._group_at)
+        return max(due, self._calm_at) if self._full and due > self._room_until else due
+
+    @property
+    def _calm_at(self) -> float:
+        """When it will have been open for a step."""
+        return self._opened_at + self._step_s
 
     def _call_one(self, now: float) -> list[Turn[K]]:
         due = [(seat.had, seat.until, key) for key, seat in self._seats.items() if seat.turn_from <= now]
@@ -143,14 +172,28 @@ class Gate(Generic[K]):
         self._step(2 * self._nominal_s, now)
         return [Turn(key, True, self._step_s)]
 
-    def _call_all(self, now: float) -> list[Turn[K]]:
-        ready = [key for key, seat in self._seats.items() if seat.open_from <= now]
-        for key in ready:
+    def _call_group(self, now: float) -> list[Turn[K]]:
+        cautious = self._full and now < self._calm_at
+        ready = (seat for seat in self._seats.items() if seat[1].open_from <= now)
+        # Not as they sat down: whoever asked in vain has just sat down anew, and would lose to all others again.
+        called = heapq.nsmallest(1 if cautious else self._group, ready, key=_until)
+        if not called:
+            return []
+        if cautious:
+            self._room_until = -math.inf
+        else:
+            self._group *= 2
+            self._group_at = now + GROUPS_APART_S
+        for key, _ in called:
             del self._seats[key]
-        return [Turn(key, False, self._step_s) for key in ready]
+        return [Turn(key, False, self._step_s) for key, _ in called]
 
     def _step(self, nominal_s: float, now: float) -> None:
         """Let the next turn be a step from now."""
         self._nominal_s = min(LONGEST_STEP_S, nominal_s)
         self._step_s = self._nominal_s * (LEAST_OF_STEP + (1 - LEAST_OF_STEP) * self._draw())
         self._turn_at = now + self._step_s
+
+
+def _until(seat: tuple[object, Seat]) -> float:
+    return seat[1].until

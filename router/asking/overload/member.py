@@ -31,10 +31,11 @@ class Member:
         return [Refused(model, hold_s)]
 
     def answered(self, model: str) -> list[FromMember]:
-        """The model answered a call of this process. To be told of every call, so it costs next to nothing."""
-        if model not in self._refusing:
+        """The model answered a call of this process. To be told of every call, so it costs next to nothing: the broker
+        hears of it when that is news, or while somebody here waits who could use the room."""
+        if model not in self._refusing and not self._seats:
             return []
-        self._refusing.remove(model)
+        self._refusing.discard(model)
         return [Answered(model)]
 
     def sit(self, model: str, number: int, seat: Seat) -> list[FromMember]:

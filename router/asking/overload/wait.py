@@ -117,7 +117,7 @@ class Wait(Generic[C]):
         self._deadline = deadline
         self._queues: dict[str, _Queue[C]] = {}
         self._began: float | None = None
-        self._ends = math.inf
+        self._ends = self._until = math.inf
         self._slots: tuple[float, ...] = ()
 
     @property
@@ -172,10 +172,9 @@ class Wait(Generic[C]):
         if queue is None or queue.seat is None:
             return []
         queue.seat = None
-        queue.step_s = turn.step_s
         out: list[Command[C]] = []
-        if now < self._ends and queue.waiting:
-            out = self._ask(model, queue, turn.probing, now)
+        if now <= self._until and now < self._ends and queue.waiting:
+            out = self._ask(model, queue, turn, now)
         out += self._moved_on(model, queue, now)
         # It may have sat down again while the news was on its way, and that seat would be called in somebody's stead.
         return out if queue.seat is not None else [*out, GetUp(model)]
@@ -207,12 +206,14 @@ class Wait(Generic[C]):
         self._began = now
         self._ends = min(now + self._wait_s, self._deadline)
         span = max(0.0, self._ends - now)
-        early = _MOMENT_S if now + self._wait_s < self._deadline else _LAST_CALL_S
-        last = self._ends - min(early, span / 4)
+        by_deadline = now + self._wait_s >= self._deadline
+        last = self._ends - min(_LAST_CALL_S if by_deadline else _MOMENT_S, span / 4)
+        # A call that the deadline cuts off would count as one that took too long.
+        self._until = last if by_deadline else self._ends
         self._slots = tuple(min(now + share * span, last) for share in _SLOTS)
 
-    def _ask(self, model: str, queue: _Queue[C], probing: bool, now: float) -> list[Command[C]]:
-        if probing:
+    def _ask(self, model: str, queue: _Queue[C], turn: Turn[int], now: float) -> list[Command[C]]:
+        if turn.probing:
             queue.had += 1
             if len(queue.waiting) > MOST_IN_A_TURN:
                 return [Ask(model, queue.take([next(iter(queue.waiting))]), True)]
@@ -221,7 +222,7 @@ class Wait(Generic[C]):
         if now < queue.next_round_at:
             return []
         queue.rounds += 1
-        queue.last_at = now
+        queue.last_at, queue.step_s = now, turn.step_s
         return self._asked(model, queue, list(queue.waiting))
 
     def _asked(self, model: str, queue: _Queue[C], calls: list[C]) -> list[Command[C]]:
@@ -252,9 +253,9 @@ class Wait(Generic[C]):
         turn_from = math.inf
         if queue.rounds < MOST_ROUNDS:
             turn_from = max(self._slot(queue), queue.next_round_at)
-        if min(open_from, turn_from) > self._ends:
+        if min(open_from, turn_from) > self._until:
             return None
-        return Seat(turn_from, open_from, self._ends, queue.had)
+        return Seat(turn_from, open_from, self._until, queue.had)
 
     def _slot(self, queue: _Queue[C]) -> float:
         """When the next round is due while the model refuses. What was over before the model first refused is over."""

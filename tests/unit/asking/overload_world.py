@@ -197,3 +197,62 @@ def room_for(per_second: float, queue: int) -> Behaviour:
         return OK
 
     return answer
+
+
+class Crowd(World):
+    """Clients that send their next request a moment after they have had an answer, on a model that reads one call
+    after another and has room for a few that wait."""
+
+    def __init__(
+        self, *, clients: int, per_second: float, queue: int, wait_s: float = 2.0, seconds: float = 30.0
+    ) -> None:
+        super().__init__({}, latency=0.003)
+        self.per_second = per_second
+        self.queue = queue
+        self.wait_s = wait_s
+        self.seconds = seconds
+        self.ended: list[tuple[Asker, CallOutcome]] = []
+        self._line: list[tuple[Asker, str]] = []
+        self._reading = False
+        for number in range(clients):
+            self.request(number * 0.01, wait_s)
+
+    def call(self, asker: Asker, model: str, name: str, *, again: bool) -> None:
+        self.called.append((self.now, asker, name, again))
+        self.at(self.now + self.latency, lambda: self._arrives(asker, name))
+
+    def _arrives(self, asker: Asker, name: str) -> None:
+        if len(self._line) >= self.queue:
+            self._says(asker, name, REFUSES)
+        else:
+            self._line.append((asker, name))
+            self._read()
+
+    def _read(self) -> None:
+        if not self._reading and self._line:
+            self._reading = True
+            asker, name = self._line.pop(0)
+            self.at(self.now + 1 / self.per_second, lambda: self._has_read(asker, name))
+
+    def _has_read(self, asker: Asker, name: str) -> None:
+        self._reading = False
+        self._says(asker, name, OK)
+        self._read()
+
+    def _says(self, asker: Asker, name: str, outcome: CallOutcome) -> None:
+        def heard() -> None:
+            self._came_back(asker, "m", name, outcome)
+            if outcome is OK:
+                self._ends(asker, OK)
+
+        self.at(self.now + self.latency, heard)
+
+    def _do(self, asker: Asker, commands: list[Command[str]]) -> None:
+        super()._do(asker, commands)
+        if any(isinstance(command, Settled) and command.outcome is REFUSES for command in commands):
+            self._ends(asker, REFUSES)
+
+    def _ends(self, asker: Asker, outcome: CallOutcome) -> None:
+        self.ended.append((asker, outcome))
+        if self.now < self.seconds:
+            self.request(self.now + 0.01, self.wait_s)

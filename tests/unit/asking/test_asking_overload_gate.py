@@ -51,11 +51,66 @@ def test_a_step_is_jittered_within_bounds() -> None:
     assert made.next_at(0.0) == pytest.approx(0.1125)
 
 
-def test_any_answer_opens_it_and_everybody_is_called_in_the_order_of_their_coming() -> None:
-    made = closed("c", "a", "b")
-    made.answered(0.01)
-    assert [(turn.key, turn.probing) for turn in made.turns(0.01)] == [("c", False), ("a", False), ("b", False)]
+def test_any_answer_opens_it_and_everybody_is_called_twice_as_many_each_time() -> None:
+    made = closed(*(str(number) for number in range(10)))
+    made.answered(1.5)
+    assert [(turn.key, turn.probing) for turn in made.turns(1.5)] == [("0", False)]
+    assert made.turns(1.505) == [], "a refusal has time to come back"
+    assert made.next_at(1.505) == 1.51
+    assert keys(made.turns(1.51)) == ["1", "2"]
+    assert keys(made.turns(1.52)) == ["3", "4", "5", "6"]
+    assert keys(made.turns(1.53)) == ["7", "8", "9"]
     assert made.waiting == 0
+
+
+def test_hundreds_have_been_called_within_a_tenth_of_a_second() -> None:
+    made = closed(*(str(number) for number in range(500)))
+    made.answered(1.5)
+    called, now = 0, 1.5
+    while made.waiting:
+        called += len(made.turns(now))
+        now = made.next_at(now) or now
+    assert called == 500
+    assert now <= 1.6
+
+
+def test_who_must_give_up_first_is_called_first_although_it_has_just_sat_down_again() -> None:
+    made = closed()
+    made.sit("later", ready(until=3.0))
+    made.sit("soon", ready(until=2.0))
+    made.answered(1.5)
+    assert keys(made.turns(1.5)) == ["soon"]
+
+
+def test_a_refusal_spares_the_rounds_of_those_who_were_not_called_yet() -> None:
+    made = closed(*(str(number) for number in range(10)))
+    made.answered(1.5)
+    made.turns(1.5)
+    made.refused(1.503)
+    assert made.turns(1.51) == []
+    assert made.waiting == 9
+
+
+def test_a_model_that_is_just_full_is_asked_once_for_each_of_its_answers() -> None:
+    made = closed(*(str(number) for number in range(10)))
+    made.answered(0.05)
+    assert keys(made.turns(0.05)) == ["0"]
+    assert made.turns(0.07) == [], "where there was room for one, another would ask in vain"
+    made.answered(0.08)
+    assert keys(made.turns(0.08)) == ["1"]
+    assert made.turns(0.08) == []
+    assert made.next_at(0.08) == pytest.approx(0.15), "once it has refused nobody for a step, there is room for more"
+    assert [len(made.turns(now)) for now in (0.151, 0.162, 0.173)] == [1, 2, 4]
+
+
+def test_who_is_ready_only_a_moment_after_an_answer_still_gets_its_room() -> None:
+    made = closed()
+    made.answered(0.05)
+    made.sit("a", Seat(9.0, 0.055, 9.0))
+    made.sit("b", Seat(9.0, 0.09, 9.0))
+    assert keys(made.turns(0.055)) == ["a"]
+    assert made.turns(0.09) == []
+    assert keys(made.turns(0.151)) == ["b"]
 
 
 def test_who_had_a_round_a_moment_ago_is_called_when_its_step_is_over_if_it_is_still_open() -> None:

@@ -10,7 +10,7 @@ import pytest
 from router.asking.errors import CallOutcome
 from router.asking.overload.gate import Seat, Turn
 from router.asking.overload.wait import Ask, Settled, SitDown, Wait
-from tests.unit.asking.overload_world import OK, REFUSES, Asker, World, always, room_for, until
+from tests.unit.asking.overload_world import OK, REFUSES, Asker, Crowd, World, always, room_for, until
 
 SHORTEST_STEP = 0.1
 
@@ -169,8 +169,9 @@ def test_the_first_answer_to_any_call_opens_the_model_for_everybody() -> None:
     world.run()
     assert late.settled == {}
     opened = 1.1 + world.latency
-    called = [asker.rounds() for asker in askers]
-    assert all(rounds[-1] == pytest.approx(opened) for rounds in called)
+    called = sorted(asker.rounds()[-1] for asker in askers)
+    assert called[0] == pytest.approx(opened)
+    assert called[-1] <= opened + 0.1
     assert all(asker.settled == {"m0": OK} for asker in askers)
 
 
@@ -184,8 +185,8 @@ def test_a_model_that_opens_and_closes_again_is_waited_for_again() -> None:
     world.request(1.55, 4.0)
     world.run()
     assert all(asker.settled == {"m0": OK} for asker in first)
-    assert all(len(asker.rounds()) <= 3 for asker in first)
-    assert sum(len(asker.rounds()) == 2 for asker in first) >= 15, "one when it opened, one when it opened again"
+    assert sum(len(asker.rounds()) > 1 for asker in first) <= 4, "the first refusal spares the others a round"
+    assert all(len(asker.rounds()) <= 2 for asker in first)
 
 
 def test_some_calls_answered_and_others_refused_do_not_use_the_rounds_up() -> None:
@@ -324,7 +325,8 @@ def test_a_flood_keeps_the_model_busy_and_its_refusals_bounded() -> None:
     world.run()
     answered = sum(asker.settled.get("m0", OK) is OK for asker in askers)
     assert answered >= 0.95 * 200 * 5
-    assert len(world.refused_at) <= 4 * len(askers), "its own call and three rounds at most"
+    again = len(world.refused_at) - sum(asker.wait.waited("m") for asker in askers)
+    assert again <= answered + 10 * world.now, "one for an answer, which tells of room for one, and one for a step"
     assert all(len(asker.rounds()) <= 3 for asker in askers)
     assert all(not asker.wait.pending for asker in askers)
 
@@ -335,3 +337,33 @@ def test_a_burst_that_there_is_room_for_within_the_wait_is_answered() -> None:
     askers = [world.request(0.0, 4.0) for _ in range(400)]
     world.run()
     assert sum(asker.settled.get("m0", OK) is OK for asker in askers) == 400
+
+
+@pytest.mark.parametrize(
+    ("clients", "per_second", "queue"), [(5, 30, 2), (5, 8, 2), (5, 5, 2), (20, 60, 4), (40, 60, 16)]
+)
+def test_no_more_clients_than_can_be_read_within_the_wait_are_all_read(
+    clients: int, per_second: int, queue: int
+) -> None:
+    world = Crowd(clients=clients, per_second=per_second, queue=queue)
+    world.run()
+    assert len(world.ended) >= 0.95 * 30 * per_second
+    assert {outcome for _, outcome in world.ended} == {OK}
+    again = sum(len(asker.asks) for asker in world.askers)
+    assert again <= 1.2 * len(world.ended), "hardly any asks in vain"
+
+
+def test_a_longer_step_after_the_last_round_does_not_take_the_one_at_the_end() -> None:
+    wait: Wait[str] = Wait(2.0, 99.0)
+    wait.overloaded("m", "a", 0.0)
+    wait.turn("m", Turn(0, True, 0.2), 0.5)
+    wait.overloaded("m", "a", 0.501)
+    wait.turn("m", Turn(0, True, 0.4), 1.0)
+    assert wait.overloaded("m", "a", 1.001) == [SitDown("m", Seat(1.995, 1.4, 2.0, 2))]
+    assert wait.turn("m", Turn(0, True, 0.9997), 1.995)[0] == Ask("m", ("a",), False)
+
+
+def test_nobody_is_asked_when_the_deadline_would_cut_the_answer_off() -> None:
+    wait: Wait[str] = Wait(2.0, 1.0)
+    assert wait.overloaded("m", "a", 0.0) == [SitDown("m", Seat(0.25, 0.0, 0.9))]
+    assert wait.turn("m", Turn(0, True, 0.2), 0.95) == [SitDown("m", Seat(0.25, 0.0, 0.9, 0))]

@@ -96,3 +96,13 @@ def test_first_calls_and_later_ones_are_told_apart() -> None:
         found.called(text, status)
     assert {kind: len(times) for kind, times in found.refused.items()} == {"first": 2, "again": 1}
     assert dict(found.read) == {digest("a"): 1}
+
+
+def test_what_waits_is_held_against_the_answers_and_steps_of_its_second() -> None:
+    one = answered(PLAIN, 1, "forwarded")
+    told = seen(one) | {"refused": {"first": [], "again": [5.0 + 0.01 * number for number in range(30)]}}
+    idle: dict[int, Verdict] = {1: "forwarded"}
+    alone = judge([one], told | {"answered": []}, idle, (0.0, 2.0)).again_vs_rule
+    assert alone == pytest.approx(3.0), "thirty in a second that has ten steps"
+    busy = told | {"answered": [4.95 + 0.05 * number for number in range(21)]}
+    assert judge([one], busy, idle, (0.0, 2.0)).again_vs_rule == pytest.approx(30 / 31)
