@@ -8,11 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from train.encoder import HIDDEN
 from train.examples import HAZARD, NOUL, PII, SPANS
 from train.fitting import OVERLAP, WINDOW, Fit
 from train.judging import PUBLISHED
-from train.layout import CLASSES, HEADS, PAIR_PARTS, PAIRS, WIDTH, head_slice, pair_slice
+from train.layout import CLASSES, HEADS, HIDDEN, PAIR_PARTS, PAIRS, WIDTH, head_slice, pair_slice
 from train.rows import CLS, MOST, SEP
 
 NAME: Final = "builtin-mini"

@@ -14,7 +14,8 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional
 
-HIDDEN: Final = 384
+from train.layout import HIDDEN
+
 LAYERS: Final = 6
 HEADS: Final = 12
 _INNER: Final = 1536

@@ -10,7 +10,7 @@ import onnx
 import torch
 from torch import nn
 
-from train.encoder import HIDDEN
+from train.layout import HIDDEN
 from train.net import Net
 
 OPSET: Final = 18

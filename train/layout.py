@@ -12,6 +12,9 @@ from typing import Final
 
 from train.examples import HAZARD, HAZARDS, PAIRED, SINGLE, SPANS, Example
 
+HIDDEN: Final = 384
+"""Numbers in the vector of a text."""
+
 DIALOGUE: Final = ("user_feedback", "turn_relation")
 """Tasks of two texts that the router asks about one: it writes both, each under its role."""
 

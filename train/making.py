@@ -39,7 +39,7 @@ SEED: Final = 7
 STEPS: Final = 2000
 """A full run: about an hour on two cores that do nothing else."""
 QUICK_STEPS: Final = 150
-QUICK_SHARE: Final = 0.1
+QUICK_SHARE: Final = 0.25
 _LICENCE: Final = Path(__file__).parents[1] / "LICENSE"
 
 

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from train.encoder import HIDDEN, Encoder, pooled
-from train.layout import CLASSES, HEADS, PAIRS, WIDTH
+from train.encoder import Encoder, pooled
+from train.layout import CLASSES, HEADS, HIDDEN, PAIRS, WIDTH
 
 _KEYS: Final = 64
 _WIDE: Final = 96
