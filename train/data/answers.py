@@ -131,9 +131,7 @@ def _tool_need(wanted: bool, rng: random.Random) -> tuple[str, str, str]:
     if not wanted and rng.random() < 0.4:
         field = rng.choice(DOMAINS)
         request = (
-            corpora.without_options(rng.choice(corpora.prompts()[field])[0])[:_WORDY]
-            if rng.random() < 0.5
-            else everyday(rng)
+            corpora.without_options(corpora.prompt(field, rng)[0])[:_WORDY] if rng.random() < 0.5 else everyday(rng)
         )
         return request, rng.choice(_tooled()[True])[1], TEMPLATES
     return request, tools, BFCL.name

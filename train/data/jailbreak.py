@@ -39,7 +39,7 @@ def _harmless(rng: random.Random) -> tuple[str, str, str]:
             text = buried(text, lookalike(rng)[0] if rng.random() < 0.6 else everyday(rng), rng)
         return text, source, "en"
     if chance < 0.85:
-        text, source = rng.choice(corpora.prompts()[rng.choice(DOMAINS)])
+        text, source = corpora.prompt(rng.choice(DOMAINS), rng)
         return text, source, "en"
     if chance < 0.92:
         return "\n".join(everyday(rng) for _ in range(rng.randint(2, 8))), TEMPLATES, "en"

@@ -98,11 +98,60 @@ def _cities() -> Sequence[str]:
 @cache
 def _words() -> Sequence[str]:
     """Words that streets are named after: trees, hills and the like."""
-    return (
-        "Oak Maple Elm Cedar Park Church Station Mill Bridge Lake Hill Forest River Spring High Garden Linden Rosen Birken "
-        "Bahnhof Haupt Schul Kirch Molen Dorps Kerk Skol Kyrko République Liberté Gare Victor-Hugo Mayor Sol Paz Roma Garibaldi "
-        "Mazzini Flores Independência Polna Leśna Ogrodowa Vasa Strand Meadow Sunset Lincoln Washington Queen King Baker"
-    ).split()
+    return [
+        "Oak",
+        "Maple",
+        "Elm",
+        "Cedar",
+        "Park",
+        "Church",
+        "Station",
+        "Mill",
+        "Bridge",
+        "Lake",
+        "Hill",
+        "Forest",
+        "River",
+        "Spring",
+        "High",
+        "Garden",
+        "Linden",
+        "Rosen",
+        "Birken",
+        "Bahnhof",
+        "Haupt",
+        "Schul",
+        "Kirch",
+        "Molen",
+        "Dorps",
+        "Kerk",
+        "Skol",
+        "Kyrko",
+        "République",
+        "Liberté",
+        "Gare",
+        "Victor-Hugo",
+        "Mayor",
+        "Sol",
+        "Paz",
+        "Roma",
+        "Garibaldi",
+        "Mazzini",
+        "Flores",
+        "Independência",
+        "Polna",
+        "Leśna",
+        "Ogrodowa",
+        "Vasa",
+        "Strand",
+        "Meadow",
+        "Sunset",
+        "Lincoln",
+        "Washington",
+        "Queen",
+        "King",
+        "Baker",
+    ]
 
 
 @cache

@@ -97,7 +97,7 @@ def _without(rng: random.Random) -> tuple[str, str]:
         return (text if rng.random() < 0.85 else f"{_plain(rng)}\n{text}"), TEMPLATES
     if chance < 0.85:
         # Prompts of fields that are free of names.
-        text, source = rng.choice(corpora.prompts()[rng.choice(_NAMELESS)])
+        text, source = corpora.prompt(rng.choice(_NAMELESS), rng)
         return text, source
     return _plain(rng), TEMPLATES
 

@@ -77,7 +77,7 @@ def _unchecked(rng: random.Random) -> tuple[str, str]:
     """Something to work out, not to look up."""
     field = rng.choice(_NO_FACTS)
     if field == "math":
-        text, source = rng.choice(corpora.prompts()["math"])
+        text, source = corpora.prompt("math", rng)
         return corpora.without_options(text), source
     stories = [pair for pair in corpora.prompts()["other"] if pair[0].startswith(("Play ", "Add ", "Book ", "Put "))]
     text, source = rng.choice(stories)

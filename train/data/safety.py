@@ -82,7 +82,7 @@ def _harmless(rng: random.Random) -> tuple[str, str]:
     if chance < 0.55:
         return longtext.piece(rng)
     if chance < 0.75:
-        return rng.choice(corpora.prompts()[rng.choice(DOMAINS)])
+        return corpora.prompt(rng.choice(DOMAINS), rng)
     return everyday(rng), TEMPLATES
 
 
