@@ -38,9 +38,6 @@ class RequestFacts:
     `trusted`: the peer that sent the request may say who asks. Without it, identity headers are not looked at.
     """
 
-    composed = False
-    """Whether somebody has looked at the characters of `written` and found it composed: that spares another look."""
-
     def __init__(self, request: LlmRequest, headers: Mapping[str, str] | None = None, *, trusted: bool = False) -> None:
         self._request = request
         self._headers = headers or {}
@@ -57,10 +54,14 @@ class RequestFacts:
         self.__dict__["written"] = written = user_text(self._request)
         return written.encode("utf-8", "replace")
 
+    def is_composed(self, raw: bytes) -> None:
+        """Somebody has looked at the characters of `written`, which is `raw`, and found them composed."""
+        self.encoded = raw
+
     @lazy
     def text(self) -> str:
         """`written` composed (NFC), so that one word has one spelling."""
-        if self.composed or self.written.isascii():
+        if "encoded" in self.__dict__ or self.written.isascii():
             return self.written
         return unicodedata.normalize("NFC", self.written)
 
@@ -77,7 +78,7 @@ class RequestFacts:
     @lazy
     def encoded(self) -> bytes:
         """`text` in UTF-8, as `raw`."""
-        return self.raw if self.composed else self.text.encode("utf-8", "replace")
+        return self.text.encode("utf-8", "replace")
 
     @lazy
     def counts(self) -> Counts:

@@ -139,11 +139,14 @@ class Heuristics:
         count, words, expressions = self._structure_count(rule)
         predicate = rule.predicate
 
-        def value(seen: Seen) -> float:
+        def density(seen: Seen) -> float:
             number = count(seen)
-            if rule.feature == "density":
-                return min(number / (units(seen.facts.text) or 1), 1.0) if number else 0.0
-            return number if rule.feature == "count" else float(number > 0)
+            return min(number / (units(seen.facts.text) or 1), 1.0) if number else 0.0
+
+        def exists(seen: Seen) -> float:
+            return float(count(seen) > 0)
+
+        value = {"count": count, "density": density}.get(rule.feature, exists)
 
         def evaluate(seen: Seen) -> Reading:
             number = value(seen)

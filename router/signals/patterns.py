@@ -66,14 +66,15 @@ class Patterns:
         """What is found in one request's text."""
         if self._first is None:
             return NONE
-        ids = self._first.Match(facts.raw)
+        raw = facts.raw
+        ids = self._first.Match(raw)
         if not ids:
-            facts.composed = True
+            facts.is_composed(raw)
             return NONE
         if self._other in ids:
             ids = self._first.Match(facts.encoded) or ()
         else:
-            facts.composed = True
+            facts.is_composed(raw)
         words = frozenset(number - self._words for number in ids if self._words <= number < self._other)
         if self._second is not None:
             return Hits(words, frozenset(self._second.Match(facts.encoded) or ()) if 0 in ids else NONE.expressions)

@@ -48,6 +48,7 @@ def plain(matched: bool, value: float, confidence: float | None = None) -> Readi
     return Reading(None, matched, confidence, {"": value})
 
 
+_YES: Final = Reading(None, True, None, {"": 1.0})
 _NO: Final = Reading(None, False, None, {"": 0.0})
 """What most rules say of most requests."""
 
@@ -81,13 +82,14 @@ def _conversation(rule: ConversationRule) -> Evaluate:
     number = _messages(rule.role) if rule.source == "message" else _COUNTS[rule.source]
     predicate = rule.predicate
 
+    def exists(seen: Seen) -> Reading:
+        return _YES if number(seen.facts.counts) > 0 else _NO
+
     def evaluate(seen: Seen) -> Reading:
         value = float(number(seen.facts.counts))
-        if rule.feature == "exists":
-            return plain(value > 0, float(value > 0))
         return plain(value > 0 if predicate is None else predicate.holds(value), value)
 
-    return evaluate
+    return exists if rule.feature == "exists" else evaluate
 
 
 def _messages(role: str | None) -> Callable[[Counts], int]:

@@ -67,7 +67,10 @@ def _current(turns: tuple[Turn, ...]) -> tuple[int, str]:
 
 def user_text(request: LlmRequest) -> str:
     """The state `user`: the current turn with the user's own words."""
-    return _current(request.turns)[1]
+    turns = request.turns
+    if turns and turns[-1].role == "user" and (words := own_words(turns[-1].text)):  # most requests
+        return words
+    return _current(turns)[1]
 
 
 def _conversation(request: LlmRequest) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from router.wire.counting import Counts, count
 from router.wire.surface import Format
@@ -64,6 +66,24 @@ def test_one_conversation_counts_the_same_in_every_format(asked: Any) -> None:
 
 def test_the_token_floor_of_nothing() -> None:
     assert Counts().token_floor == 0
+
+
+@settings(max_examples=200)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["system", "user", "assistant", "tool", "developer"]), st.text(max_size=9)),
+        min_size=1,
+    ),
+    st.dictionaries(
+        st.sampled_from(["max_tokens", "max_completion_tokens"]), st.sampled_from([None, 0, -1, 7, 9, True])
+    ),
+)
+def test_a_conversation_in_words_alone_counts_as_one_that_is_looked_at_more_closely(
+    said: list[tuple[str, str]], more: dict[str, Any]
+) -> None:
+    plain = [{"role": role, "content": content} for role, content in said]
+    named = [{**message, "name": "somebody"} for message in plain]
+    assert count(request(Format.CHAT, messages=plain, **more)) == count(request(Format.CHAT, messages=named, **more))
 
 
 @pytest.mark.parametrize("content", [None, "", [], [None], [{"type": "text", "text": ""}], [{"type": "new", "x": 1}]])
