@@ -176,6 +176,15 @@ class Predicate:
         )
 
 
+Levels = tuple[tuple[int, float], ...]
+"""Thresholds by the length of an input: up to so much of it, shortest first. What is longer has the last."""
+
+
+def level_at(levels: Levels, length: int) -> float | None:
+    """The threshold for an input of a length; None where there are none."""
+    return next((level for most, level in levels if length <= most), levels[-1][1]) if levels else None
+
+
 @dataclass(frozen=True, slots=True)
 class Capabilities:
     """What a decision model can be asked, as its card says.
@@ -204,7 +213,7 @@ class Capabilities:
     similarity: bool = False
     licence: str | None = None
     sha256: str | None = None
-    preset_levels: Mapping[str, tuple[tuple[int, float], ...]] = field(default_factory=dict)
+    preset_levels: Mapping[str, Levels] = field(default_factory=dict)
     weak_types: frozenset[QuestionType] = frozenset()
     weak_presets: frozenset[str] = frozenset()
 

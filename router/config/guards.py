@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, Literal
 
-from router.questions import Predicate, Question, QuestionType
+from router.config.sizes import BYTES_PER_TOKEN
+from router.questions import Levels, Predicate, Question, QuestionType, level_at
 
 if TYPE_CHECKING:
     from router.config.plan import StateKind
@@ -21,6 +23,13 @@ OnUnscanned = Literal["best_effort", "match", "no_match", "unknown"]
 """What decides when a deadline left windows unread and none of those that were read decided."""
 
 GuardPolicy = Literal["match", "no_match"]
+
+_NO_LEVELS: Final[Mapping[str, Levels]] = MappingProxyType({})
+
+
+def in_bytes(levels: Levels) -> Levels:
+    """Levels by tokens as levels by bytes, the way windows are measured."""
+    return tuple((tokens * BYTES_PER_TOKEN, level) for tokens, level in levels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +68,9 @@ class GuardRule:
     not the operator's and no stopgap, so that a model may correct it for the length of an input. `stopgap`: nobody has
     given one so far.
 
+    `levels` are thresholds for inputs of up to so many bytes, shortest first, by which a calibrated one is corrected
+    (a longer input has the last's): a yes among many windows is likelier by chance than one in a single window.
+
     `on_unknown` None leaves an unknown rule to its decisions. `min_coverage` is the share of windows that `best_effort`
     needs. `normalise`: the normalised twin is read too. `timeout_ms` bounds each window's answer; None for the signals'
     deadline alone. `whole`: a match does not end the reading, because something wants all labels or the exact value.
@@ -82,11 +94,17 @@ class GuardRule:
     hazard: Hazard | None = None
     whole: bool = False
     stopgap: bool = False
+    levels: Levels = ()
 
-    def calibrated_by(self, thresholds: Mapping[str, float]) -> GuardRule:
+    def at(self, size: int) -> GuardRule:
+        """The rule for an input of so many bytes. The length alone corrects, and never what an operator wrote."""
+        level = level_at(self.levels, size)
+        return self if level is None else replace(self, threshold=level, predicate=Predicate(gte=level))
+
+    def calibrated_by(self, thresholds: Mapping[str, float], levels: Mapping[str, Levels] = _NO_LEVELS) -> GuardRule:
         """The rule with the thresholds that its model was calibrated to, by preset, in place of stopgaps.
 
-        For a model that tells them itself, after the configuration was read.
+        For a model that tells them itself, after the configuration was read. `levels` are by length, in tokens.
         """
         hazard = None if self.hazard is None else self.hazard.calibrated_by(thresholds)
         own = thresholds.get(self.question.preset or "")
@@ -94,7 +112,8 @@ class GuardRule:
             return replace(self, hazard=hazard)
         found = replace(self, hazard=hazard, threshold=own, calibrated=True, stopgap=False)
         if self.question.type is QuestionType.NOUL:
-            return replace(found, predicate=Predicate(gte=own))
+            corrected = in_bytes(levels.get(self.question.preset or "", ()))
+            return replace(found, predicate=Predicate(gte=own), levels=corrected)
         return replace(found, question=replace(self.question, threshold=None))
 
     @property

@@ -75,6 +75,7 @@ def result_of(rule: GuardRule, outcomes: Mapping[str, Outcome], *, waits: bool) 
     """What a rule comes to. With `waits`, one that is unread for overload, in part or whole, is left unknown whatever
     its policies say: the request may have to be asked for again (`deciding.overload`)."""
     parts = [outcomes[rule.name]]
+    rule = rule.at(parts[0].coverage.of_bytes)
     if rule.hazard is not None:
         parts.append(outcomes[hazard_key(rule.name)])
     unread = [part.unread for part in parts if part.unread is not None]

@@ -75,6 +75,7 @@ def guard_record(result: GuardResult, verdict: str) -> dict[str, Any]:
         "guard": answer_record(result.answer),
         "hazard": hazard,
         "coverage": coverage,
+        "bytes": result.coverage.of_bytes if result.coverage is not None else 0,
         "verdicts": {verdict: reading},
     }
 
@@ -89,7 +90,7 @@ def recorded_guard(rule: GuardRule, record: Mapping[str, Any], verdict: str) -> 
     if record["coverage"] != "full":
         return None
     hazard = recorded_answer(record["hazard"]) if record["hazard"] is not None else None
-    return read_guard(rule, recorded_answer(record["guard"]), hazard)
+    return read_guard(rule.at(record.get("bytes", 0)), recorded_answer(record["guard"]), hazard)
 
 
 def reading_record(reading: Reading) -> dict[str, Any]:

@@ -114,6 +114,7 @@ def verdict_id(rule: GuardRule) -> str:
         {
             "predicate": repr(rule.predicate),
             "threshold": rule.threshold,
+            **({"levels": rule.levels} if rule.levels else {}),
             "labels": None if rule.labels is None else sorted(rule.labels),
             "allowed": sorted(rule.allowed),
             "policies": [rule.on_unknown, rule.on_unscanned, rule.min_coverage, rule.timeout_ms, rule.whole],
@@ -231,7 +232,7 @@ def _guard(rule: GuardRule, plan: Plan, notes: Notes, seconds: Mapping[str, floa
         part=rule.state.value,
         part_bytes=coverage.of_bytes if coverage is not None else 0,
         read_bytes=coverage.bytes if coverage is not None else 0,
-        predicate=rule.predicate,
+        predicate=rule.at(coverage.of_bytes if coverage is not None else 0).predicate,
         answer=result.answer,
         reading=reading,
         effective=reading.matched,

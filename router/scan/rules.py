@@ -10,11 +10,11 @@ Sources: "Long inputs" (Coverage and failures).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Literal
 
-from router.questions import Answer, Predicate, QuestionType, UnknownReason
+from router.questions import Answer, Levels, Predicate, QuestionType, UnknownReason, level_at
 from router.scan.evidence import Found, matches
 
 OnUnscanned = Literal["best_effort", "match", "no_match", "unknown"]
@@ -28,7 +28,7 @@ class WatchedRule:
     meets the predicate if there is one. `threshold` is where near misses are measured from (None: nothing is read again
     for this rule): the rule's own, or the calibrated one as it holds for an input of this length. With `whole`, windows
     are read for its question after it has matched too, because something wants all that is found (masking) or its
-    exact value.
+    exact value. `levels` correct both for the length of an input, before its first window is read (`at`).
     """
 
     key: str
@@ -38,6 +38,12 @@ class WatchedRule:
     on_unscanned: OnUnscanned = "best_effort"
     min_coverage: float | None = None
     whole: bool = False
+    levels: Levels = ()
+
+    def at(self, size: int) -> WatchedRule:
+        """The rule for an input of so many bytes."""
+        level = level_at(self.levels, size)
+        return self if level is None else replace(self, threshold=level, predicate=Predicate(gte=level))
 
     @property
     def decisive(self) -> bool:
@@ -56,6 +62,12 @@ class WatchedQuestion:
     key: str
     type: QuestionType
     rules: tuple[WatchedRule, ...]
+
+    def at(self, size: int) -> WatchedQuestion:
+        """The question with its rules for an input of so many bytes."""
+        if not any(rule.levels for rule in self.rules):
+            return self
+        return replace(self, rules=tuple(rule.at(size) for rule in self.rules))
 
 
 class Result(StrEnum):

@@ -15,7 +15,7 @@ from router.asking.scanning.stage import composed_rules, guard_questions
 from router.config.deployments import Deployment, Dialect
 from router.config.plan import Plan, QuestionRule, Recipe
 from router.generation import Generation
-from router.questions import Capabilities, QuestionType
+from router.questions import Capabilities, Levels, QuestionType
 from router.scan.normalise import normalise
 from router.serving.embedding import embed_candidates
 from router.serving.errors import NotServable
@@ -116,7 +116,11 @@ def _calibrated(recipe: Recipe, deployments: Mapping[str, Deployment]) -> Recipe
         can = deployments[deployment].capabilities
         return can.preset_thresholds if can is not None else {}
 
-    guards = tuple(guard.calibrated_by(listed(guard.deployment)) for guard in recipe.guards)
+    def levels(deployment: str) -> Mapping[str, Levels]:
+        can = deployments[deployment].capabilities
+        return can.preset_levels if can is not None else {}
+
+    guards = tuple(guard.calibrated_by(listed(guard.deployment), levels(guard.deployment)) for guard in recipe.guards)
     questions = tuple(rule.calibrated_by(listed(rule.deployment)) for rule in recipe.questions)
     changed = [(new.name, new.threshold) for new, old in zip(guards, recipe.guards, strict=True) if new != old]
     pairs = zip(questions, recipe.questions, strict=True)

@@ -28,8 +28,9 @@ from router.questions import Predicate, Question
 from router.scan.machine import Ask
 from router.scan.reading import Input
 from router.scan.rules import WatchedQuestion, WatchedRule
+from router.scan.text import utf8_length
 from router.signals.guards import hazard_key, rule_of
-from router.wire.longtext import Words
+from router.wire.longtext import LongText, Words
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +64,14 @@ class GuardStage:
 
     def about(self, texts: Mapping[StateKind, Words]) -> list[Input]:
         """The inputs of one request."""
-        return [
-            Input(each.name, each.deployment, texts[each.state], each.questions, each.normalise) for each in self.inputs
-        ]
+        return [self._about(each, texts[each.state]) for each in self.inputs]
+
+    def _about(self, each: GuardInput, text: Words) -> Input:
+        questions = each.questions
+        if any(rule.levels for question in questions for rule in question.rules):
+            size = text.bytes if isinstance(text, LongText) else utf8_length(text)
+            questions = tuple(question.at(size) for question in questions)
+        return Input(each.name, each.deployment, text, questions, each.normalise)
 
     def call(self, ask: Ask) -> Call:
         """The call for a window."""
@@ -134,7 +140,7 @@ def _watched(rule: GuardRule) -> list[tuple[str, Question, WatchedRule]]:
     """The questions of a rule, with what it wants of each: the rule matches only if all do."""
     labels = frozenset(rule.counted) if rule.allowed else rule.labels
     watched = WatchedRule(
-        rule.name, rule.predicate, labels, rule.threshold, rule.on_unscanned, rule.min_coverage, rule.whole
+        rule.name, rule.predicate, labels, rule.threshold, rule.on_unscanned, rule.min_coverage, rule.whole, rule.levels
     )
     found = [(rule.name, rule.question, watched)]
     if rule.hazard is not None:

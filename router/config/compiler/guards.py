@@ -17,11 +17,11 @@ from router.config.compiler.learned import preset_question
 from router.config.compiler.questions import Asked, labels_of
 from router.config.deployments import Deployment
 from router.config.families import rule_key
-from router.config.guards import GuardPolicy, GuardRule, Hazard
+from router.config.guards import GuardPolicy, GuardRule, Hazard, in_bytes
 from router.config.model import guards as dialect
 from router.config.plan import StateKind
 from router.config.problems import Path, nearest
-from router.questions import Predicate, Question, QuestionType
+from router.questions import Levels, Predicate, Question, QuestionType
 
 DEFAULT_THRESHOLD: Final = 0.5
 
@@ -63,6 +63,7 @@ def compile_guard(context: Context, catalogue: Catalogue, family: str, rule: dia
         normalise=rule.normalise == "on",
         timeout_ms=guard_timeout_ms(rule.timeout_ms, deployment),
         stopgap=level.stopgap,
+        levels=_levels(question, level, deployment),
     )
     labels: tuple[str, ...] | None = None
     if isinstance(rule, dialect.PiiRule):
@@ -98,6 +99,14 @@ def _level(
         )
         context.warn(written.at(), message, f"measure, and write {what}", key=written is not rule)
     return _Level(DEFAULT_THRESHOLD, False, stopgap=True)
+
+
+def _levels(question: Question, level: _Level, deployment: Deployment) -> Levels:
+    """How the model's own threshold depends on the length of the input (ruling 30)."""
+    can = deployment.capabilities
+    if can is None or not level.calibrated or question.type is not QuestionType.NOUL:
+        return ()
+    return in_bytes(can.preset_levels.get(question.preset or "", ()))
 
 
 def _asked_at(question: Question, level: _Level) -> Question:
