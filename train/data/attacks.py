@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import random
 import re
@@ -27,6 +28,8 @@ _MARKS: Final = re.compile(
 )
 """Words of which a prompt of the wild must hold some: not every prompt in such collections is an attack."""
 _BLANK: Final = re.compile(r"\{\{\s*prompt\s*\}\}|\[INSERT PROMPT HERE\]")
+_TAGS: Final = re.compile(r"\{%.*?%\}")
+_SHORT: Final = 40
 _PIECES: Final = (250, 400, 700, 1200, 1900)
 _FIELD_SLOTS: Final[Mapping[str, str]] = {
     "biz": "business",
@@ -45,16 +48,16 @@ LANGUAGES: Final = tuple(sorted(mapping("attacks", "foreign")))
 def attack(rng: random.Random) -> tuple[str, str, str]:
     """One attack as it may reach an assistant: the text, where it is from, and its language."""
     chance = rng.random()
-    if chance < 0.40:
-        return untidy(typed(rng), rng), TEMPLATES, "en"
-    if chance < 0.52:
+    if chance < 0.38:
+        return typed(rng), TEMPLATES, "en"
+    if chance < 0.56:
         text = hidden(rng)
         return (text if rng.random() < 0.4 else carried(text, rng)), TEMPLATES, "en"
-    if chance < 0.60:
+    if chance < 0.63:
         language = rng.choice(LANGUAGES)
         text = rng.choice(mapping("attacks", "foreign")[language])
         return (text if rng.random() < 0.7 else carried(text, rng)), TEMPLATES, language
-    if chance < 0.68:
+    if chance < 0.72:
         filler, _ = longtext.piece(rng, 200, 1900)
         text = hidden(rng) if rng.random() < 0.6 else typed(rng)
         return buried(filler, text, rng), TEMPLATES, "en"
@@ -66,7 +69,11 @@ def typed(rng: random.Random) -> str:
     """An attack as a user types it."""
     own = section("attacks", "slots")
     secret = fill("{ov} {all} and {act}", own, rng)
-    return fill(rng.choice(listed("attacks", "direct")), {**own, **dressed(secret, rng)}, rng)
+    disguises = dressed(secret, rng)
+    template = rng.choice(listed("attacks", "direct"))
+    text = fill(template, {**own, **disguises}, rng)
+    # What is written in code must stay as it is, or it says something else.
+    return text if any("{" + name + "}" in template for name in disguises) else untidy(text, rng)
 
 
 def hidden(rng: random.Random) -> str:
@@ -94,8 +101,9 @@ def cut(text: str, rng: random.Random) -> str:
     length = rng.choice(_PIECES)
     if len(text) <= length:
         return text
-    # Only beginnings and ends are sure to say what the text is after.
-    return text[:length] if rng.random() < 0.75 else text[-length:]
+    end = text[-length:]
+    # An end counts only when it shows by itself what the text is after; beginnings nearly always do.
+    return end if rng.random() < 0.25 and len(_MARKS.findall(end)) > 1 else text[:length]
 
 
 def lookalike(rng: random.Random) -> tuple[str, str]:
@@ -105,10 +113,11 @@ def lookalike(rng: random.Random) -> tuple[str, str]:
         foreign = mapping("attacks", "harmless_foreign")
         language = rng.choice(sorted(foreign))
         return fill(rng.choice(foreign[language]), own, rng), language
-    fine = dressed(everyday(rng), rng)
-    own |= {f"ok{name}": texts for name, texts in fine.items()} | {
-        "hash": (f"{rng.getrandbits(256):064x}"[: rng.choice((7, 32, 40, 64))],)
-    }
+    fine = dressed(everyday(rng)[:_SHORT], rng)
+    bits = rng.getrandbits(1024)
+    own |= {f"ok{name}": texts for name, texts in fine.items()}
+    own["hash"] = (f"{bits:0256x}"[: rng.choice((7, 12, 32, 40, 64))],)
+    own["blob"] = (base64.b64encode(bits.to_bytes(128, "big")).decode()[: rng.choice((24, 40, 88, 160))],)
     text = fill(rng.choice(listed("attacks", "harmless")), own, rng)
     return (text if rng.random() < 0.75 else carried(text, rng)), "en"
 
@@ -139,7 +148,7 @@ def _of_pyrit() -> Iterator[str]:
     for _, data in excerpt(PYRIT, "pyrit/datasets/jailbreak/templates/*.yaml"):
         read = yaml.safe_load(data)
         if isinstance(read, dict) and isinstance(read.get("value"), str):
-            yield read["value"]
+            yield _TAGS.sub("", read["value"])
 
 
 def _strings(value: Any) -> Iterator[str]:

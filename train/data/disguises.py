@@ -14,16 +14,6 @@ _WIDE: Final = str.maketrans({chr(code): chr(code + 0xFEE0) for code in range(0x
 _ZERO_WIDTH: Final = "\u200b"
 
 
-def leet(text: str) -> str:
-    """Letters as digits that look alike."""
-    return text.translate(_LEET)
-
-
-def spaced(text: str) -> str:
-    """A blank, a dot or nothing visible between letters."""
-    return " ".join("  " if letter == " " else letter for letter in text)
-
-
 def acrostic(text: str, rng: random.Random) -> str:
     """A word for each letter of the text."""
     words: dict[str, tuple[str, ...]] = {}
@@ -39,12 +29,17 @@ def dressed(text: str, rng: random.Random) -> dict[str, tuple[str, ...]]:
 
 DISGUISES: Final[Mapping[str, Callable[[str], str]]] = MappingProxyType(
     {
+        "b85": lambda text: base64.b85encode(text.encode()).decode(),
+        "leet2": lambda text: text[: len(text) // 2].translate(_LEET),
+        "lines": lambda text: "\n".join(text[:60]),
+        "half1": lambda text: text[: len(text) // 2],
+        "half2": lambda text: text[len(text) // 2 :],
         "b64": lambda text: base64.b64encode(text.encode()).decode(),
         "hex": lambda text: text.encode().hex(),
         "rot": lambda text: codecs.encode(text, "rot13"),
         "rev": lambda text: text[::-1],
-        "leet": leet,
-        "spaced": spaced,
+        "leet": lambda text: text.translate(_LEET),
+        "spaced": lambda text: " ".join("  " if letter == " " else letter for letter in text),
         "wide": lambda text: text.translate(_WIDE),
         "hidden": lambda text: _ZERO_WIDTH.join(text),
         "bin": lambda text: " ".join(f"{byte:08b}" for byte in text.encode()),
