@@ -15,7 +15,7 @@ from typing import Final
 from router.runtime.errors import ArtifactError
 from train.data.packages import PackageError
 from train.examples import EvaluationSet
-from train.reporting import ROUNDS, Measured, evaluate, for_card, tables
+from train.reporting import Measured, evaluate, for_card, tables
 from train.suites import by_others, by_this_project
 
 _SHIPPED: Final = Path(__file__).parents[1] / "models" / "builtin-mini"
@@ -27,7 +27,8 @@ _OUT: Final = Path(__file__).parents[1] / "var" / "model"
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit status: 0, or 1 with one line that says what is wrong."""
     options = _parser().parse_args(arguments)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S", stream=sys.stderr)
+    logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%H:%M:%S", stream=sys.stderr)
+    logging.getLogger("train").setLevel(logging.INFO)
     try:
         return _model(options) if options.verb == "model" else _eval(options)
     except (ArtifactError, PackageError, ValueError) as error:
@@ -65,9 +66,8 @@ def _model(options: argparse.Namespace) -> int:
     fits = graphs_and_fits(run, data)
     finish(run, fits, {})
     sets = _sizes([*by_others(), *by_this_project(), *held_out(data["test"])], options)
-    rounds = 1 if options.quick else ROUNDS
-    ours = evaluate(run.folder, sets, rounds)
-    first = evaluate(options.first, sets, rounds) if options.first is not None else None
+    ours = evaluate(run.folder, sets, quick=options.quick)
+    first = evaluate(options.first, sets, quick=options.quick) if options.first is not None else None
     finish(run, fits, for_card(sets, ours), tables(sets, ours, first))
     print(tables(sets, ours, first))
     return 0
@@ -75,9 +75,8 @@ def _model(options: argparse.Namespace) -> int:
 
 def _eval(options: argparse.Namespace) -> int:
     sets = _sizes([*by_others(), *by_this_project()], options)
-    rounds = 1 if options.quick else ROUNDS
-    ours = evaluate(options.artifact, sets, rounds)
-    first: Measured | None = evaluate(options.first, sets, rounds) if options.first is not None else None
+    ours = evaluate(options.artifact, sets, quick=options.quick)
+    first: Measured | None = evaluate(options.first, sets, quick=options.quick) if options.first is not None else None
     print(tables(sets, ours, first))
     print(json.dumps(for_card(sets, ours)["weak"]))
     return 0

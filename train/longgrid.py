@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -31,13 +31,13 @@ class Cell:
     threshold: float
 
 
-def grid(judge: Judge, rounds: int) -> Iterator[Cell]:
+def grid(judge: Judge, rounds: int, sizes: Sequence[int] = SIZES) -> Iterator[Cell]:
     """A cell per length; `rounds` inputs with an attack at each tenth, and twice as many without one."""
 
     def count(text: str) -> int:
         return len(judge.adapter.tokenizer.encode(text, max(SIZES)))
 
-    for size in SIZES:
+    for size in sizes:
         level = judge.threshold(PRESET, size)
         hits: dict[int, list[bool]] = {}
         alarms: list[bool] = []

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from train.evaluate import Numbers, measure, weak
+from train.evaluation.long_inputs import SIZES
 from train.examples import EvaluationSet
 from train.judging import open_judge
 from train.longgrid import Cell, grid
@@ -17,7 +18,7 @@ from train.tables import grid_table, sets_table
 log = logging.getLogger(__name__)
 
 ROUNDS: Final = 4
-"""Long inputs with an attack at each tenth of each length."""
+"""Long inputs with an attack at each tenth of each length; one at each of the shorter lengths is a quick look."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +30,14 @@ class Measured:
     presets: tuple[str, ...]
 
 
-def evaluate(folder: Path, sets: Sequence[EvaluationSet], rounds: int) -> Measured:
-    """Measure an artifact. Raises ArtifactError. Takes minutes."""
+def evaluate(folder: Path, sets: Sequence[EvaluationSet], *, quick: bool) -> Measured:
+    """Measure an artifact. Raises ArtifactError. Takes minutes, a quarter of an hour if not `quick`."""
     judge = open_judge(folder)
     found = []
     for one in sets:
         found.append(measure(judge, one))
         log.info("%s %s, %s: %s", judge.card.version, one.task, one.name, _short(found[-1]))
-    cells = tuple(grid(judge, rounds)) if rounds else ()
+    cells = tuple(grid(judge, 1, SIZES[:-1]) if quick else grid(judge, ROUNDS))
     return Measured(tuple(found), cells, tuple(judge.card.presets))
 
 
