@@ -6,7 +6,7 @@ field, item and part that is not. What it returns is what all rules read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 import msgspec
@@ -47,15 +47,23 @@ def read_request(format: Format, body: bytes) -> LlmRequest:
     absent, null or blank is None.
     """
     document, places = parse_outline(body)
-    long = [place for place in places if _stays_long(format, document, place)]
-    for parent, path in places:
-        if (parent, path) not in long:
-            parent[path[-1]] = str(parent[path[-1]])
+    holds_long = bool(places) and _keeps_long(format, document, places)
     model = document.get("model")
     if model is not None and type(model) is not str:
         raise wrong("model", "a string")
     request = _READERS[format](document, model if model and model.strip() else None, document.get("stream") is True)
-    return msgspec.structs.replace(request, outline=document, holds_long=bool(long))
+    return msgspec.structs.replace(request, outline=document, holds_long=holds_long)
+
+
+def _keeps_long(format: Format, document: Object, places: Iterable[Place]) -> bool:
+    """Whether any long text stays as it is kept; the others become a `str`, in place."""
+    kept = False
+    for place in places:
+        if _stays_long(format, document, place):
+            kept = True
+        else:
+            place.parent[place.path[-1]] = str(place.parent[place.path[-1]])
+    return kept
 
 
 def _stays_long(format: Format, document: Object, place: Place) -> bool:
