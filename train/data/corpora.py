@@ -1,7 +1,7 @@
 """Prompts of two collections of tests for language models, by field: what people really wrote, with a known subject.
 
-A directory of `evals`, or a task of `bigbench`, belongs to one field as a whole. Left out are those whose own licence does
-not allow it, those that only hold puzzles of characters, and those that an evaluation set may hold.
+A directory of `evals`, or a task of `bigbench`, belongs to one field as a whole. Left out are those whose own licence
+does not allow it, those that only hold puzzles of characters, and those that an evaluation set may hold.
 """
 
 from __future__ import annotations
@@ -14,214 +14,11 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any, Final
 
+from train.data.fields import BIGBENCH_FIELDS, EVALS_FIELDS, FEW, FORMS, LONG_EVALS, MMLU_FIELDS, MOST
 from train.data.packages import excerpt
 from train.data.sources import BIGBENCH, EVALS
 from train.data.words import FOLDER
 from train.examples import fingerprint
-
-EVALS_FIELDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {
-        "biology": ("mendelian_inheritance", "dna_melting_calculation"),
-        "business": ("accounting_audit", "finance", "finance_calc", "taxes", "stock_options", "financial-derivatives"),
-        "chemistry": ("balance_chemical_equation", "ph_calculation", "smiles_to_formula"),
-        "computer science": (
-            "cissp-study-questions",
-            "security_guide",
-            "css-selectors",
-            "csharp-linq",
-            "python_list_comprehension",
-            "test_comp_sci",
-            "automata-and-complexity",
-            "regex-match",
-            "sql",
-            "cybersecurity",
-            "event_categories",
-            "crontab",
-            "hard_russian_computer_science_tasks",
-            "japanese-itpassport-exam01",
-        ),
-        "economics": ("game_theory",),
-        "engineering": (
-            "beam_analysis",
-            "resistor_ohm_calculator",
-            "map-electronic-component-part-to-fact",
-            "fcc_amateur_extra",
-            "atpl_exams",
-        ),
-        "health": (
-            "medmcqa",
-            "heart-disease",
-            "nutrition",
-            "medication_dose",
-            "russian_medical",
-            "japanese-national-medical-exam01",
-            "japanese-national-medical-exam02",
-        ),
-        "history": ("ordered-history-events", "born_first"),
-        "law": (
-            "illinois-law",
-            "us_tort_law",
-            "adultery-state-laws",
-            "brazilian_laws",
-            "singapore_data_protection_decisions",
-            "utah_real_estate",
-        ),
-        "math": (
-            "jee-math",
-            "algebra_word_problems",
-            "multistep-word-problems",
-            "tricky-word-problems",
-            "probability_questions",
-            "probabilities-word-problems",
-            "linear_equations",
-            "math-derivatives",
-            "geometry_puzzle",
-            "determinant",
-            "stats-tests",
-            "math_for_5th-grader",
-            "logic_and_probability",
-        ),
-        "philosophy": ("marxist_philosophy_exam", "moral_exceptQA", "logic-statements"),
-        "psychology": ("emotional-intelligence",),
-        "other": (
-            "music_theory",
-            "rock-climbing",
-            "irony",
-            "actors-sequence",
-            "partially_solved_crossword_clues",
-            "countries",
-        ),
-    }
-)
-BIGBENCH_FIELDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {
-        "biology": ("cryobiology_spanish", "human_organs_senses"),
-        "chemistry": ("periodic_elements/subtask_0", "periodic_elements/subtask_1"),
-        "computer science": ("code_line_description", "auto_debugging"),
-        "math": ("elementary_math_qa/question_only", "identify_math_theorems"),
-        "philosophy": (
-            "simple_ethical_questions",
-            "moral_permissibility",
-            "logical_fallacy_detection",
-            "hindu_knowledge",
-        ),
-        "physics": ("physics", "physical_intuition", "physics_questions"),
-        "other": (
-            "intent_recognition",
-            "riddle_sense",
-            "sports_understanding",
-            "dark_humor_detection",
-            "abstract_narrative_understanding/4_distractors",
-            "similarities_abstraction",
-        ),
-    }
-)
-MMLU_FIELDS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "abstract algebra": "math",
-        "anatomy": "health",
-        "astronomy": "physics",
-        "business ethics": "business",
-        "clinical knowledge": "health",
-        "college biology": "biology",
-        "college chemistry": "chemistry",
-        "college computer science": "computer science",
-        "college mathematics": "math",
-        "college medicine": "health",
-        "college physics": "physics",
-        "computer security": "computer science",
-        "conceptual physics": "physics",
-        "econometrics": "economics",
-        "electrical engineering": "engineering",
-        "elementary mathematics": "math",
-        "formal logic": "philosophy",
-        "global facts": "other",
-        "high school biology": "biology",
-        "high school chemistry": "chemistry",
-        "high school computer science": "computer science",
-        "high school european history": "history",
-        "high school geography": "other",
-        "high school government and politics": "other",
-        "high school macroeconomics": "economics",
-        "high school mathematics": "math",
-        "high school microeconomics": "economics",
-        "high school physics": "physics",
-        "high school psychology": "psychology",
-        "high school statistics": "math",
-        "high school us history": "history",
-        "high school world history": "history",
-        "human aging": "health",
-        "human sexuality": "other",
-        "international law": "law",
-        "jurisprudence": "law",
-        "logical fallacies": "philosophy",
-        "machine learning": "computer science",
-        "management": "business",
-        "marketing": "business",
-        "medical genetics": "health",
-        "miscellaneous": "other",
-        "moral disputes": "philosophy",
-        "moral scenarios": "philosophy",
-        "nutrition": "health",
-        "philosophy": "philosophy",
-        "prehistory": "history",
-        "professional accounting": "business",
-        "professional law": "law",
-        "professional medicine": "health",
-        "professional psychology": "psychology",
-        "public relations": "business",
-        "security studies": "other",
-        "sociology": "other",
-        "us foreign policy": "other",
-        "virology": "health",
-        "world religions": "philosophy",
-    }
-)
-"""The subjects of MMLU in the fourteen fields, grouped as its authors did, and as MMLU-Pro names the groups."""
-LONG_EVALS: Final = (
-    "ballots",
-    "coqa",
-    "us_tort_law",
-    "illinois-law",
-    "invoices",
-    "consensus_summary",
-    "abstract2title",
-    "logic-grid",
-    "research-question-extraction",
-    "singapore_data_protection_decisions",
-    "utah_real_estate",
-    "unsolvable_questions",
-    "qa",
-    "stats-tests",
-)
-"""Directories of `evals` with long texts."""
-MOST: Final = 400
-"""Prompts of one directory or task at most: none may drown the others."""
-
-FEW: Final = 60
-"""The same for what is one form filled in again and again."""
-_FORMS: Final = frozenset(
-    {
-        "brazilian_laws",
-        "event_categories",
-        "finance_calc",
-        "heart-disease",
-        "moral_permissibility",
-        "nutrition",
-        "ordered-history-events",
-        "periodic_elements/subtask_0",
-        "periodic_elements/subtask_1",
-        "resistor_ohm_calculator",
-        "smiles_to_formula",
-        "sql",
-        "taxes",
-        "born_first",
-        "linear_equations",
-        "determinant",
-        "balance_chemical_equation",
-        "beam_analysis",
-    }
-)
 
 _OPTION: Final = re.compile(r"\n\s*\(?[A-Ea-e][).:] .*", re.DOTALL)
 _LONGEST: Final = 1600
@@ -232,7 +29,7 @@ _LONG: Final = 300
 
 @cache
 def groups() -> Mapping[str, tuple[tuple[tuple[str, str], ...], ...]]:
-    """Prompts by field and, within it, by what they were part of; each with its package. Downloads packages if need be."""
+    """Prompts by field and by what they were part of, each with its package. Downloads packages if need be."""
     found: dict[str, list[tuple[tuple[str, str], ...]]] = {}
     exams: dict[str, list[tuple[str, str]]] = {}
     for field, texts in (*_of_evals(), *_of_bigbench()):
@@ -247,7 +44,7 @@ def groups() -> Mapping[str, tuple[tuple[tuple[str, str], ...], ...]]:
 
 
 def prompt(field: str, rng: random.Random) -> tuple[str, str]:
-    """One prompt of a field and its package; a large part of it is drawn more often than a small one, but not in proportion."""
+    """One prompt of a field and its package. Large parts are drawn more often than small ones, not in proportion."""
     parts = groups()[field]
     weights = [len(part) ** 0.5 for part in parts]
     return rng.choice(rng.choices(parts, weights)[0])
@@ -289,9 +86,9 @@ def _of_evals() -> Iterator[tuple[str, list[tuple[str, str]]]]:
             yield field, [(text, EVALS.name) for text in _some(name, texts)]
     fields = _exam_fields()
     for row in rows["sandbagging"]:
-        field = MMLU_FIELDS.get(row.get("topic")) or fields.get(fingerprint(row["question"])[:_MARK])
-        if field:
-            yield field, [(row["question"].removesuffix("Answer:").strip(), EVALS.name)]
+        known = MMLU_FIELDS.get(row.get("topic")) or fields.get(fingerprint(row["question"])[:_MARK])
+        if known:
+            yield known, [(row["question"].removesuffix("Answer:").strip(), EVALS.name)]
 
 
 def _of_bigbench() -> Iterator[tuple[str, list[tuple[str, str]]]]:
@@ -313,7 +110,7 @@ def _exam_fields() -> Mapping[str, str]:
 
 
 def _some(name: str, texts: Iterable[str]) -> list[str]:
-    return list(texts)[: FEW if name in _FORMS else MOST]
+    return list(texts)[: FEW if name in FORMS else MOST]
 
 
 def _lines(data: bytes) -> list[Any]:

@@ -41,7 +41,7 @@ DISGUISES: Final[Mapping[str, Callable[[str], str]]] = MappingProxyType(
         "leet": lambda text: text.translate(_LEET),
         "spaced": lambda text: " ".join("  " if letter == " " else letter for letter in text),
         "wide": lambda text: text.translate(_WIDE),
-        "hidden": lambda text: _ZERO_WIDTH.join(text),
+        "hidden": _ZERO_WIDTH.join,
         "bin": lambda text: " ".join(f"{byte:08b}" for byte in text.encode()),
     }
 )

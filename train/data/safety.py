@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
-from types import MappingProxyType
 from typing import Final
 
 import yaml
@@ -21,25 +20,6 @@ from train.data.words import listed, section
 from train.examples import DOMAINS, HAZARDS, Example
 
 COUNT: Final = 18_000
-_SIGNS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "violence": r"\b(kill|murder|attack|violen|assault|tortur|kidnap|harm(ing)? (others|people)|terroris|genocid|stab|riot)",
-        "criminal_activity": r"\b(steal|theft|fraud|launder|hack|forg|counterfeit|malware|virus|ransom|phish|brib|smuggl|burgl"
-        r"|illegal|break(ing)? in|shoplift|insider|embezzl|pirat|traffick|exploit|scam|evad)",
-        "sexual_content": r"\b(sex|porn|erotic|nude|naked)",
-        "child_exploitation": r"\b(child porn|child(ren)? .*(sexual|exploit|molest)|minor|underage|groom|pedo)",
-        "hate": r"\b(racis|racial|discriminat|hate|ethnic|immigrants|superior|nazi|sexis|stereotyp|bigot|holocaust|antisemit)",
-        "harassment_abuse": r"\b(stalk|bully|harass|blackmail|threat|intimidat|humiliat|abus|revenge|manipulat)",
-        "regulated_substances": r"\b(drug|meth\b|methamphetamine|cocaine|heroin|fentanyl|opioid|alcohol|steroid|ghb|lsd|mdma)",
-        "weapons": r"\b(bomb|explos|weapon|gun\b|firearm|ammunition|nerve agent|anthrax|sarin|missile|grenade|silencer)",
-        "self_harm": r"\b(suicid|self-harm|self harm|cut myself|anorexi|eating disorder|hang myself|kill (yourself|myself))",
-        "privacy": r"\b(personal (data|information)|identity theft|spy|track(ing)? |dox|wiretap|surveil|password|credit card)",
-        "specialized_advice": r"\b(cure|medical advice|vaccine.*(avoid|harm)|miracle|without (a )?(doctor|prescription)|diagnos)",
-        "misinformation": r"\b(fake news|misinformation|disinformation|conspirac|hoax|false (news|information|claims)|propaganda"
-        r"|deepfake|election)",
-    }
-)
-"""Signs of the kinds of harm in requests that a package gives without them."""
 _COPYRIGHT: Final = re.compile(r"lyrics|copyright|opening line|verbatim|passage|novel", re.IGNORECASE)
 _HARMFUL: Final = ("harassment", "hate", "illegal", "malware", "misinformation", "scams", "violence")
 
@@ -58,7 +38,8 @@ def examples(seed: int, count: int) -> Iterator[Example]:
 
 def kinds_of(text: str) -> tuple[str, ...]:
     """The kinds of harm of which a harmful request bears signs, in the order of the labels."""
-    return tuple(kind for kind in HAZARDS if re.search(_SIGNS[kind], text, re.IGNORECASE))
+    signs = section("safety", "signs")
+    return tuple(kind for kind in HAZARDS if any(re.search(sign, text, re.IGNORECASE) for sign in signs[kind]))
 
 
 def _harmful(rng: random.Random) -> tuple[str, str, tuple[str, ...]]:

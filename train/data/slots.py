@@ -25,7 +25,7 @@ _AFTER: Final = (" thanks", " please", " asap", " Thanks in advance!", " any ide
 
 
 def fill(template: str, slots: Slots, rng: random.Random) -> str:
-    """The template with every slot replaced by one of its values; values may hold slots. Unknown names stay as they are."""
+    """The template with every slot replaced by one of its values, which may hold slots. Unknown names stay."""
     text = template
     for _ in range(_DEEPEST):
         filled = _SLOT.sub(lambda found: rng.choice(slots[found[1]]) if found[1] in slots else found[0], text)

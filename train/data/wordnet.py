@@ -1,7 +1,7 @@
 """Terms of the fourteen fields, with their glosses, out of WordNet: the real vocabulary behind the domain templates.
 
-A noun belongs to a field when one of its senses is marked with the field as its topic (pointer `;c`), or lies below one of
-the field's roots (pointer `@` and `@i`, transitively) and below none of the roots that are kept out.
+A noun belongs to a field when one of its senses is marked with the field as its topic (pointer `;c`), or lies below
+one of the field's roots (pointer `@` and `@i`, transitively) and below none of the roots that are kept out.
 """
 
 from __future__ import annotations
@@ -191,8 +191,7 @@ def _parsed(lines: Iterable[str]) -> Iterator[tuple[int, _Synset]]:
 
 
 def _under(roots: Iterable[str], by_word: Mapping[str, list[int]], below: Mapping[int, list[int]]) -> set[int]:
-    # The first sense in file order is not always the wanted one, but WordNet's offsets group one lexical file after the
-    # other, so that "cell" begins with the biological one only by chance; all senses are taken for roots that are given.
+    # Of a root with several senses the first in the file is taken: the roots were chosen so that it is the one meant.
     todo = [offset for root in roots for offset in by_word.get(root, ())[:1]]
     seen: set[int] = set()
     while todo:

