@@ -22,6 +22,9 @@ SIZES: Final = (512, 2_048, 8_192)
 PLACES: Final = tuple(range(0, 101, 10))
 """Hundredths of the filler that stand before the attack."""
 
+_SLACK: Final = 0.05
+"""Of the size, what may be missing."""
+
 Count = Callable[[str], int]
 
 
@@ -76,19 +79,18 @@ def fillers() -> dict[str, Sequence[str]]:
 
 
 def _filled(pieces: Sequence[str], size: int, count: Count, rng: random.Random) -> str:
-    """Pieces in a random order up to about so many tokens; the last is cut between words."""
+    """Pieces in a random order up to about so many tokens; what is too long is cut between words."""
     parts: list[str] = []
-    left = max(size, 1)
-    while left > 0:
+    left = size
+    while left > size * _SLACK:
         piece = rng.choice(pieces)
-        tokens = max(count(piece), 1)
-        if tokens > left:
-            words = piece.split(" ")
-            piece = " ".join(words[: max(1, len(words) * left // tokens)])
+        tokens = count(piece)
+        while tokens > left:
+            piece = piece[: len(piece) * left // tokens].rpartition(" ")[0]
+            tokens = count(piece)
+        if piece.strip():
             parts.append(piece)
-            break
-        parts.append(piece)
-        left -= tokens
+        left -= max(tokens, 1)
     return "\n\n".join(parts)
 
 
