@@ -10,7 +10,7 @@ TRAIN_VENV := .venv-train
 TRAIN_STAMP := $(TRAIN_VENV)/.train-stamp
 MODEL ?= models/builtin-mini
 
-.PHONY: help setup setup-dev run smoke test check format bench model model-eval lock proto clean
+.PHONY: help setup setup-dev run smoke test check format bench model model-test model-eval lock proto clean
 
 help: ## show the verbs
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -62,6 +62,9 @@ $(TRAIN_STAMP): requirements/run.lock requirements/train.lock
 # Threads that wait for each other must not spin: the other core may be busy with something else.
 model: $(TRAIN_STAMP) ## make model [QUICK=1] [FIRST=DIR]: train the embedded model anew, into var/model
 	OMP_WAIT_POLICY=PASSIVE $(TRAIN_VENV)/bin/python -m train model $(if $(QUICK),--quick) $(if $(FIRST),--first $(FIRST)) $(ARGS)
+
+model-test: $(TRAIN_STAMP) ## the tests of the recipe, with those that need PyTorch
+	$(TRAIN_VENV)/bin/python -m pytest tests/unit/train
 
 model-eval: setup ## make model-eval [MODEL=DIR] [FIRST=DIR] [QUICK=1]: how good it is on text of others
 	$(BIN)/python -m train eval $(MODEL) $(if $(QUICK),--quick) $(if $(FIRST),--first $(FIRST))

@@ -25,7 +25,7 @@ from train.drawing import Drawer
 from train.examples import HAZARD, HAZARDS, NOUL, PII, hazards_of
 from train.layout import CLASSES, HEADS, PAIRS, head_slice, pair_slice
 from train.measures import Bools, Doubles, sigmoid, softmax
-from train.reading import Reader
+from train.reading import Output, Reader
 from train.rows import MOST, UNKNOWN, token_classes, tokens
 
 log = logging.getLogger(__name__)
@@ -43,7 +43,9 @@ LONG_FALSE_ALARMS: Final = 0.02
 _LEAST: Final = 150
 """Texts of a length that a fit of their own wants."""
 _MOST_TEXTS: Final = 1500
-_LONG_TEXTS: Final = 250
+_LONG_TEXTS: Final = 100
+_LONG_SIZE: Final = 40 * WINDOW
+"""Code points of a long harmless text: about ten windows."""
 _CEILING, _FLOOR = 0.99995, 0.3
 
 
@@ -68,20 +70,23 @@ class Fit:
 def fit(reader: Reader, data: Data, seed: int) -> dict[str, Fit]:
     """All presets of which the split holds texts."""
     found: dict[str, Fit] = {}
-    for task in HEADS:
-        rows = _labelled(data, task, seed)
+    chosen = {task: _labelled(data, task, seed) for task in HEADS}
+    every = {id(row): row for rows in chosen.values() for row in rows}
+    outputs = dict(zip(every, reader.read([row.text for row in every.values()]), strict=True))
+    for task, rows in chosen.items():
+        read = [outputs[id(row)] for row in rows]
         if len(rows) < _LEAST // 3:
             log.warning("%s: %d texts are too few to calibrate", task, len(rows))
             continue
-        found[task] = _fit_set(reader, rows) if task == HAZARD else _fit_head(reader, task, rows)
+        found[task] = _fit_set(rows, read) if task == HAZARD else _fit_head(task, rows, read)
     for guard, most_false in FALSE_ALARMS.items():
         if guard in found:
             _add_long(reader, data, guard, found[guard], most_false, seed)
     for task in PAIRS:
         if len(pairs := data.pairs.get(task, [])[:_MOST_TEXTS]) >= _LEAST // 3:
-            read = list(reader.pairs([pair.previous for pair in pairs], [pair.text for pair in pairs]))
+            told = list(reader.pairs([pair.previous for pair in pairs], [pair.text for pair in pairs]))
             first, last = pair_slice(task)
-            logits = np.stack(read)[:, first:last].astype(np.float64)
+            logits = np.stack(told)[:, first:last].astype(np.float64)
             found[task] = _fit_noul(logits, [NOUL.index(pair.label) for pair in pairs])
     if spans := [row for row in data.texts.get(PII, []) if row.spans is not None][:_MOST_TEXTS]:
         found[PII] = _fit_spans(reader, spans)
@@ -96,9 +101,8 @@ def _labelled(data: Data, task: str, seed: int) -> list[Text]:
     return rows[:_MOST_TEXTS]
 
 
-def _fit_head(reader: Reader, task: str, rows: Sequence[Text]) -> Fit:
+def _fit_head(task: str, rows: Sequence[Text], read: Sequence[Output]) -> Fit:
     first, last = head_slice(task)
-    read = reader.read([row.text for row in rows])
     logits = np.stack([output.heads[first:last] for output in read]).astype(np.float64)
     labels = np.array([HEADS[task].index(row.labels[task]) for row in rows])
     sizes = np.array([output.tokens - 2 for output in read])
@@ -139,9 +143,8 @@ def _bounded(margin: float) -> float:
 
 def _add_long(reader: Reader, data: Data, guard: str, fitted: Fit, most_false: float, seed: int) -> None:
     """Levels for inputs that are read in many windows, from the windows of long harmless texts."""
-    drawer = Drawer(data, seed)
-    texts = [text for _ in range(_LONG_TEXTS) if (text := drawer.filler(8 * WINDOW))]
-    rows = [row for text in texts for row in reader.windows(text, WINDOW, OVERLAP) if len(row) > WINDOW // 2]
+    texts = _long_texts(Drawer(data, seed))
+    rows = [row for text in texts for row in reader.windows(text, WINDOW, OVERLAP)]
     if not rows:
         log.warning("%s: no long harmless texts to calibrate with", guard)
         return
@@ -159,9 +162,19 @@ def _add_long(reader: Reader, data: Data, guard: str, fitted: Fit, most_false: f
         fitted.levels.append(Level(most, scale, max(level, least)))
 
 
-def _fit_set(reader: Reader, rows: Sequence[Text]) -> Fit:
+def _long_texts(drawer: Drawer) -> list[str]:
+    found = []
+    for _ in range(_LONG_TEXTS):
+        parts: list[str] = []
+        while sum(map(len, parts)) < _LONG_SIZE and (part := drawer.filler(_LONG_SIZE)):
+            parts.append(part)
+        found += ["\n\n".join(parts)] if parts else []
+    return found
+
+
+def _fit_set(rows: Sequence[Text], read: Sequence[Output]) -> Fit:
     first, last = head_slice(HAZARD)
-    logits = np.stack([output.heads[first:last] for output in reader.read([row.text for row in rows])])
+    logits = np.stack([output.heads[first:last] for output in read])
     wide = logits.astype(np.float64)
     wanted = np.array([[hazard in hazards_of(row.labels[HAZARD]) for hazard in HAZARDS] for row in rows])
     scale = set_temperature(wide, wanted)
