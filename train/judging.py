@@ -75,18 +75,18 @@ class Judge:
         results = self.adapter.answer(plan, self.run(plan.rows))
         return render_answers(posed, dict(zip(posed, results, strict=True)))
 
-    def judge(self, example: Example, names: frozenset[str] = frozenset()) -> Judgement | None:
-        """What is said of an example. With `names` the raw labels of the head, if those are among them."""
+    def judge(self, example: Example, *, raw: bool = False) -> Judgement | None:
+        """What is said of an example; with `raw` in the head's own labels, before a card renames them."""
         question = self.question(example.task)
         if question is None:
             return None
         plan = self.adapter.plan(_state(example), [Asked(question)])
-        raw = self.run(plan.rows)
-        (told,) = self.adapter.answer(plan, raw)
-        tokens = sum(row.tokens for row in plan.rows) - self.adapter.tokenizer.framing * len(plan.rows)
+        outputs = self.run(plan.rows)
+        (told,) = self.adapter.answer(plan, outputs)
+        tokens = max((len(view.encoded) for item in plan.private.items for view in item.views), default=0)
         preset = self.card.presets.get(example.task)
-        if preset is not None and names and names <= set(preset.raw):
-            shares = head_probabilities(preset, raw, tokens)
+        if raw and preset is not None and preset.pair is None:
+            shares = head_probabilities(preset, outputs, tokens)
             return Judgement(dict(zip(preset.raw, shares, strict=True)), (), tokens)
         return _judgement(told, tokens)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -124,4 +125,4 @@ def test_pairs_answer_the_same_as_a_graph(tmp_path: Path) -> None:
 
 def test_heads_have_places_of_their_own() -> None:
     places = [head_slice(task) for task in HEADS]
-    assert all(last <= after for (_, last), (after, _) in zip(places, places[1:], strict=False))
+    assert all(last <= after for (_, last), (after, _) in pairwise(places))
