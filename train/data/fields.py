@@ -167,17 +167,14 @@ MMLU_FIELDS: Final[Mapping[str, str]] = MappingProxyType(
 """The subjects of MMLU in the fourteen fields, grouped as its authors did, and as MMLU-Pro names the groups."""
 LONG_EVALS: Final = (
     "ballots",
-    "coqa",
     "us_tort_law",
     "illinois-law",
     "invoices",
     "consensus_summary",
-    "abstract2title",
     "logic-grid",
     "research-question-extraction",
     "singapore_data_protection_decisions",
     "utah_real_estate",
-    "unsolvable_questions",
     "qa",
     "stats-tests",
 )
