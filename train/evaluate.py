@@ -29,7 +29,6 @@ ENOUGH: Final[Mapping[str, float]] = {"auc": 0.85, "accuracy": 0.75, "overlap": 
 def measure(judge: Judge, one: EvaluationSet) -> Numbers | None:
     """The numbers of a set; None where the artifact cannot be asked."""
     told = [(example, judge.judge(example, raw=one.labels is not None)) for example in one.examples]
-    judge.forget()
     answered = [(example, judgement) for example, judgement in told if judgement is not None]
     if not answered:
         return None

@@ -79,7 +79,6 @@ def golden(artifact: Artifact) -> list[dict[str, Any]]:
     paired = {name: {"type": QuestionType.NOUL.value, "preset": name} for name in PAIR_PARTS}
     cases += [_case(judge, dict(state), paired) for state in _PAIRS]
     cases.append(_case(judge, *_FREE))
-    judge.forget()
     return cases
 
 

@@ -21,6 +21,9 @@ from router.runtime.two_tower import TwoTower
 from train.examples import NOUL, PII, Example
 from train.layout import DIALOGUE, PAIR_PARTS, PAIRS, read_text
 
+_KEPT: Final = 20_000
+"""Rows, of a few KB each."""
+
 PUBLISHED: Final = {"PERSON": "PERSON", "ADDRESS": "STREET_ADDRESS", "DATE_OF_BIRTH": "DATE_TIME"}
 """What spans of training data are called in answers."""
 
@@ -43,7 +46,7 @@ class Judgement:
 
 
 class Judge:
-    """One artifact. Computed rows are kept, so that long texts of one filler are read once."""
+    """One artifact. Computed rows are kept for a while: several tasks read the same texts."""
 
     def __init__(self, artifact: Artifact) -> None:
         self.card = artifact.card
@@ -57,16 +60,14 @@ class Judge:
     def run(self, rows: Sequence[Row]) -> list[Raw]:
         """Outputs of rows, row by row."""
         found = []
+        if len(self._kept) > _KEPT:
+            self._kept.clear()
         for row in rows:
             key = (row.ids.tobytes(), row.outputs)
             if key not in self._kept:
                 (self._kept[key],) = self.adapter.run([row])
             found.append(self._kept[key])
         return found
-
-    def forget(self) -> None:
-        """Let go of computed rows."""
-        self._kept.clear()
 
     def answers(self, state: Any, questions: dict[str, Any]) -> dict[str, Any]:
         """Answers in the form of golden cases."""

@@ -43,7 +43,6 @@ def grid(judge: Judge, rounds: int, sizes: Sequence[int] = SIZES) -> Iterator[Ce
         alarms: list[bool] = []
         for each in inputs(size, count, rounds=rounds):
             told = judge.judge(Example(each.text, PRESET, "true" if each.attack else "false", each.kind))
-            judge.forget()
             if told is None:
                 return
             over = told.probabilities["true"] >= judge.threshold(PRESET, count(each.text))

@@ -29,9 +29,6 @@ class Told:
     def threshold(self, task: str, tokens: int) -> float:
         return 0.6 if tokens <= 10 else 0.9
 
-    def forget(self) -> None:
-        pass
-
 
 def judge(*told: Judgement | None) -> Judge:
     return cast(Judge, Told(*told))
