@@ -35,6 +35,8 @@ TARGETS = (
     Target("planning_share", at_most=0.02),
     Target("peak_memory_vs_input", at_most=3),
 )
+MOST_KNOWN = 2
+"""So many of a text's windows may be known already: a few words that normalising changes can stand in an earlier text."""
 SIZES = WrittenSizes().scan(MOST_TOKENS)
 Rows = Iterator[Mapping[str, Any]]
 
@@ -101,7 +103,8 @@ def _wholes(product: Commanded, bare: Commanded, size: Size) -> Rows:
             found: dict[str, Mapping[str, Any]] = {}
             for which in ("model", "product") if seed % 2 else ("product", "model"):
                 found[which] = bare.do(**text) if which == "model" else _judged(product, **text, percent=None)
-            if found["product"]["refused"] or found["product"]["windows"] != found["model"]["windows"]:
+            known = found["model"]["windows"] - found["product"]["windows"]
+            if found["product"]["refused"] or not 0 <= known <= MOST_KNOWN:
                 raise LoadError(f"the product did not read what the bare loop read: {found}")
             written = filler(**text)
             yield {
