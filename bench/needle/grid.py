@@ -35,7 +35,8 @@ class Grid:
 
     `window` is the first window that a guard would read that reads no more, in bytes; `most` is what the most windows
     that are read of one input hold. `disguised` is the size of the texts in which disguises are tried. `plain` counts
-    the texts of each size and kind without an attack.
+    the texts of each size and kind without an attack. `turns`: places and disguises are tried in one kind of text each,
+    in turn, and not in every kind.
     """
 
     model: str
@@ -48,12 +49,14 @@ class Grid:
     plain: int
     disguised: int
     deadline_ms: int = 0
+    turns: bool = False
 
     @property
     def requests(self) -> int:
         """How many texts are read whole."""
-        grid = len(self.sizes) * len(self.kinds) * (len(self.places) + self.plain)
-        return grid + len(DISGUISES) * len(self.kinds)
+        kinds = 1 if self.turns else len(self.kinds)
+        attacks = len(self.sizes) * len(self.places) + len(DISGUISES)
+        return kinds * attacks + len(self.sizes) * len(self.kinds) * self.plain
 
 
 def embedded(scan: ScanWindow, *, quick: bool) -> Grid:
@@ -69,7 +72,8 @@ def exact(scan: ScanWindow, *, quick: bool) -> Grid:
     part = partial(Grid, "exact", scan.size, _most(scan))
     if quick:
         return part((MB,), (0, 50, 100), ("prose", "logs"), ATTACKS, plain=1, disguised=MB // 4, deadline_ms=60_000)
-    return part((MB, 2 * MB, 4 * MB, 8 * MB), PLACES, KINDS, ATTACKS, plain=1, disguised=MB, deadline_ms=300_000)
+    sizes = (MB, 2 * MB, 4 * MB, 8 * MB)
+    return part(sizes, PLACES, KINDS, ATTACKS, plain=1, disguised=MB, deadline_ms=300_000, turns=True)
 
 
 def _most(scan: ScanWindow) -> int:
@@ -78,18 +82,23 @@ def _most(scan: ScanWindow) -> int:
 
 def tried(grid: Grid, product: Guarded) -> Iterator[Row]:
     """Every text of a grid. Attacks take turns."""
-    attacks = cycle(grid.attacks)
+    attacks, turn = cycle(grid.attacks), cycle(grid.kinds)
+
+    def kinds() -> Sequence[str]:
+        return (next(turn),) if grid.turns else grid.kinds
+
     for size in grid.sizes:
-        for kind in grid.kinds:
-            for place in grid.places:
+        for place in grid.places:
+            for kind in kinds():
                 text = placed(filler(kind, size, place), next(attacks), place)
                 yield _row(grid, product, text, size=size, kind=kind, place=place, disguise=None)
+        for kind in grid.kinds:
             for seed in range(grid.plain):
                 # Every text with an attack has a filler of its own; these are others.
                 text = filler(kind, size, 1_000 + seed)
                 yield _row(grid, product, text, size=size, kind=kind, place=None, disguise=None)
     for number, (name, disguise) in enumerate(DISGUISES.items()):
-        for kind in grid.kinds:
+        for kind in kinds():
             text = placed(filler(kind, grid.disguised, 2_000 + number), disguise(grid.attacks[0]), 50)
             yield _row(grid, product, text, size=grid.disguised, kind=kind, place=50, disguise=name)
 

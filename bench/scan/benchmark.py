@@ -36,7 +36,7 @@ TARGETS = (
     Target("peak_memory_vs_input", at_most=3),
 )
 MOST_KNOWN = 2
-"""So many of a text's windows may be known already: a few words that normalising changes can stand in an earlier text."""
+"""So many windows of a text may be known: a few words that normalising changes can stand in an earlier one, too."""
 SIZES = WrittenSizes().scan(MOST_TOKENS)
 Rows = Iterator[Mapping[str, Any]]
 
@@ -52,7 +52,7 @@ class Size:
 
 
 QUICK = Size(whole=3 * MB // 16, rounds=1, tail=8 * MB, tails=1)
-FULL = Size(whole=MB, rounds=5, tail=8 * MB, tails=4)
+FULL = Size(whole=MB, rounds=3, tail=8 * MB, tails=4)
 
 
 def run(*, quick: bool, console: Console) -> Result:

@@ -83,6 +83,17 @@ def test_every_text_of_a_grid_is_read_whole_and_from_its_first_window_alone() ->
     ]
 
 
+def test_kinds_of_text_may_take_turns_and_none_is_left_without_harmless_texts() -> None:
+    grid = replace(SMALL, kinds=("prose", "code", "logs"), turns=True, plain=1)
+    rows, _ = search(grid)
+    assert len(rows) == grid.requests
+    attacks = [row for row in rows if row["place"] is not None and row["disguise"] is None]
+    assert [row["kind"] for row in attacks] == ["prose", "code", "logs"] * 2
+    assert {(row["size"], row["kind"]) for row in rows if row["place"] is None} == {
+        (size, kind) for size in grid.sizes for kind in grid.kinds
+    }
+
+
 def test_ratios_are_shares_of_what_was_tried() -> None:
     rows, _ = search(SMALL)
     found = ratios(rows)
