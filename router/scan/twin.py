@@ -83,6 +83,8 @@ class Twins:
                 start = far
             while start < min(far, len(text)):
                 end = first + _block_end(near, start - first, start + block - first)
+                if end <= start:
+                    raise ValueError("a text says that it is longer than what it gives")
                 self._look(start, end, near[start - first : end - first])
                 start = end
 

@@ -18,6 +18,7 @@ import orjson
 from router.wire.document import Object
 from router.wire.neutral import LlmRequest
 from router.wire.surface import Format
+from router.wire.text import plain_part
 
 IMAGE_TOKENS: Final = 8192
 MESSAGE_TOKENS: Final = 4
@@ -284,7 +285,7 @@ def _part(part: Object) -> Iterator[tuple[str, int]]:
         yield from _parts(text)
     elif type(kind) is str and kind in _MEDIA and kind not in {"text", "input_text"}:
         yield _MEDIA[kind], 0
-    if len(part) <= 2 and type(text) is str:  # {"type": ..., "text": ...}: nearly every part there is
+    if type(text) is str and plain_part(part):
         return
     source: Any = part.get("source")
     told = [part.get("title"), part.get("context")]

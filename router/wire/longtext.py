@@ -104,7 +104,7 @@ class LongText:
         if not over:
             return start
         end = self.marks[mark + 1] if mark + 1 < len(self.marks) else len(self._data)
-        if end - start == STRIDE:
+        if end - start == min(STRIDE, self._points - mark * STRIDE):  # ASCII; the last stretch may be a shorter one
             return start + over
         return start + len(self._data[start:end].decode("utf-8", _ERRORS)[:over].encode("utf-8", _ERRORS))
 

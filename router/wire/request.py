@@ -17,6 +17,7 @@ from router.wire.neutral import LlmRequest, Role, ToolText, Turn, fresh_turns
 from router.wire.outline import Place
 from router.wire.state import guard_state, opens, state_text
 from router.wire.surface import Format
+from router.wire.text import plain_part
 
 __all__ = [
     "LlmRequest",
@@ -85,5 +86,5 @@ def _stays_long(format: Format, document: Object, place: Place) -> bool:
     if message.get("role") not in _HEARD:
         return False
     return not inner or (
-        len(inner) == 2 and inner[1] == "text" and len(place.parent) <= 2 and place.parent.get("type") in _PLAIN
+        len(inner) == 2 and inner[1] == "text" and plain_part(place.parent) and place.parent.get("type") in _PLAIN
     )

@@ -54,11 +54,16 @@ def part_text(part: Any, where: str, depth: int = 0) -> Words:
     if type(text) is LongText:
         return text
     if type(text) is str:
-        if len(part) <= 2:  # {"type": ..., "text": ...}: nearly every part there is
+        if plain_part(part):
             return text
     elif text is not None and (type(kind) is not str or kind in _TEXT_PARTS):
         raise wrong(f"{where}.text", "a string")
     return "" if part.keys().isdisjoint(_WORD_KEYS) else join(_words(part, where, depth))
+
+
+def plain_part(part: Object) -> bool:
+    """Whether a part holds nothing but its text, as nearly every part does."""
+    return len(part) == 1 or (len(part) == 2 and "type" in part)
 
 
 def call_text(name: Any, arguments: Any) -> str:

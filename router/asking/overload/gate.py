@@ -7,8 +7,8 @@ once would let them ask in vain, and spend their rounds, wherever there is room 
 
 A model at the edge of its capacity answers some calls and refuses others, so the gate opens and closes many times a
 second. Each answer then tells of room for one, and calls one seat; so what is refused is at most one call an answer,
-however many requests wait. The steps go on through that: only an opening that lasted a whole step starts them again at
-their shortest, and ends this caution.
+however many requests wait. Without an answer the next are called an eighth of a second later. The steps go on through
+that: only an opening that lasted a whole step starts them again at their shortest, and ends this caution.
 
 Source: "Performance and cost" (When the decision model is overloaded: Bound the load).
 """
@@ -120,9 +120,12 @@ class Gate(Generic[K]):
             # Closed for less than the longest step, it goes on reading: it is just full, and will be again at once.
             self._full = now - self._closed_at < LONGEST_STEP_S
             self._opened_at = self._group_at = now
-            self._group = 1
             self._held_until = -math.inf
-        self._room_until = now + GROUPS_APART_S
+            self._group = 1
+        if self._full:
+            self._room_until = now + GROUPS_APART_S
+            self._group_at = now + FIRST_STEP_S
+            self._group = 1
 
     def sit(self, key: K, seat: Seat) -> None:
         """A request waits, or waits for something else from now on."""
@@ -155,8 +158,12 @@ class Gate(Generic[K]):
         """Nobody is called before."""
         if self.refusing:
             return max(self._first_turn, self._turn_at, self._held_until)
-        due = max(self._first_open, self._group_at)
-        return max(due, self._calm_at) if self._full and due > self._room_until else due
+        if not self._full:
+            return max(self._first_open, self._group_at)
+        if self._first_open <= self._room_until:
+            return self._first_open
+        # Where no answer comes, because whoever was called has gone, time alone must call the others.
+        return max(self._first_open, min(self._group_at, self._calm_at))
 
     @property
     def _calm_at(self) -> float:
@@ -173,17 +180,17 @@ class Gate(Generic[K]):
         return [Turn(key, True, self._step_s)]
 
     def _call_group(self, now: float) -> list[Turn[K]]:
-        cautious = self._full and now < self._calm_at
+        if now >= self._calm_at:
+            self._full = False
+        told = self._full and now <= self._room_until
         ready = (seat for seat in self._seats.items() if seat[1].open_from <= now)
         # Not as they sat down: whoever asked in vain has just sat down anew, and would lose to all others again.
-        called = heapq.nsmallest(1 if cautious else self._group, ready, key=_until)
+        called = heapq.nsmallest(1 if told else self._group, ready, key=_until)
         if not called:
             return []
-        if cautious:
-            self._room_until = -math.inf
-        else:
-            self._group *= 2
-            self._group_at = now + GROUPS_APART_S
+        self._room_until = -math.inf
+        self._group_at = now + (FIRST_STEP_S if self._full else GROUPS_APART_S)
+        self._group *= 1 if told else 2
         for key, _ in called:
             del self._seats[key]
         return [Turn(key, False, self._step_s) for key, _ in called]

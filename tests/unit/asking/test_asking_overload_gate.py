@@ -224,3 +224,20 @@ def test_an_open_gate_calls_whoever_sits_down() -> None:
     made = gate()
     made.sit("a", ready())
     assert keys(made.turns(0.0)) == ["a"]
+
+
+def test_nobody_waits_for_the_answer_of_one_who_has_gone() -> None:
+    made = Gate[str](lambda: 1.0)
+    for now in (0.0, 0.2, 0.6):  # steps of a second
+        made.refused(now)
+        made.answered(now + 0.001)
+    made.refused(1.0)
+    for number in range(50):
+        made.sit(str(number), Seat(9.0, 0.0, 1.9))
+    made.answered(1.1)
+    called, now = [len(made.turns(1.1))], 1.1
+    while made.waiting and (at := made.next_at(now)) is not None and at < 1.9:
+        now = at
+        called.append(len(made.turns(now)))
+    assert called[:4] == [1, 1, 2, 4]
+    assert made.waiting == 0

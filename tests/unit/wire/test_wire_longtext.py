@@ -41,6 +41,22 @@ def test_it_reads_like_the_same_str(parts: list[str], times: int, data: st.DataO
     assert "".join(long.pieces(data.draw(st.integers(1, 9) if len(text) < 99 else st.integers(900, 9000)))) == text
 
 
+@pytest.mark.parametrize("wide", ["\u00e9", "\u2019", "\U0001f600", "\ud800"])
+@pytest.mark.parametrize("many", [1, 2, 20, 100])
+def test_a_last_stretch_of_as_many_bytes_as_another_has_characters_is_not_taken_for_ascii(wide: str, many: int) -> None:
+    """What stands at the end of such a text must not be lost to whoever reads it in pieces."""
+    room = STRIDE - len(wide.encode("utf-8", "surrogatepass")) * many
+    text = "a " * (3 * STRIDE // 2) + wide * many + "z" * (room - 6) + "attack"
+    assert byte_length(text) % STRIDE == 0
+    long = LongText([text])
+    assert "".join(long.pieces(1000)) == text
+    assert long[-6:] == "attack"
+    assert [long[point] for point in range(len(text) - 50, len(text))] == list(text[-50:])
+    assert all(long[start : start + 7] == text[start : start + 7] for start in range(2 * STRIDE, len(text), 11))
+    blank = " " * (3 * STRIDE) + "\u3000" * many + " " * (STRIDE - 3 * many - 6) + "attack"
+    assert not LongText([blank]).isspace()
+
+
 def test_a_place_outside_is_an_error_and_its_text_is_not_shown() -> None:
     text = LongText(["secret"])
     with pytest.raises(IndexError):

@@ -389,3 +389,11 @@ def turns(roles: str) -> tuple[Turn, ...]:
 )
 def test_a_prefill_at_the_end_hides_nothing(roles: str, fresh: str) -> None:
     assert "".join(turn.text for turn in fresh_turns(turns(roles))) == fresh
+
+
+@pytest.mark.parametrize("size", [1, 300_000], ids=["short", "long"])
+@pytest.mark.parametrize("more", [{"content": "hidden"}, {"title": "hidden"}, {"refusal": "hidden"}])
+def test_a_part_without_a_type_hides_nothing_behind_its_text(size: int, more: dict[str, str]) -> None:
+    part = {"text": "hi " * size, **more}
+    assert "hidden" in chat(user([part])).turns[0].text
+    assert "hidden" in responses({"role": "user", "content": [part]}).turns[0].text
