@@ -1,4 +1,4 @@
-"""What needs PyTorch: run by `make model-test`, skipped where it is not installed."""
+"""What needs PyTorch, which only `make model-test` installs: so it stands here and not with the other tests."""
 
 from __future__ import annotations
 
@@ -8,22 +8,21 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="PyTorch is only where models are made")
-
-from router.runtime.artifact import builtin_directory  # noqa: E402
-from train import training  # noqa: E402
-from train.collecting import Data, Text  # noqa: E402
-from train.drawing import Drawer  # noqa: E402
-from train.encoder import Encoder, pooled  # noqa: E402
-from train.examples import Example  # noqa: E402
-from train.export import _write  # noqa: E402
-from train.layout import HEADS, WIDTH, head_slice  # noqa: E402
-from train.learning import FROZEN, Lesson  # noqa: E402
-from train.net import Net  # noqa: E402
-from train.quantise import quantise  # noqa: E402
-from train.rows import open_tokenizer  # noqa: E402
-from train.training import Plan, train  # noqa: E402
+from router.runtime.artifact import builtin_directory
+from train import training
+from train.collecting import Data, Text
+from train.drawing import Drawer
+from train.encoder import Encoder, pooled
+from train.examples import Example
+from train.export import _write
+from train.layout import HEADS, WIDTH, head_slice
+from train.learning import FROZEN, Lesson
+from train.net import Net
+from train.quantise import quantise
+from train.rows import open_tokenizer
+from train.training import Plan, train
 
 TOKENIZER = open_tokenizer(Path(builtin_directory()) / "tokenizer.json")
 
