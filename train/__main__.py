@@ -15,6 +15,7 @@ from typing import Final
 from router.runtime.errors import ArtifactError
 from train.data.packages import PackageError
 from train.examples import EvaluationSet
+from train.judging import open_judge
 from train.reporting import Measured, evaluate, for_card, tables
 from train.suites import by_others, by_this_project
 
@@ -59,6 +60,8 @@ def _model(options: argparse.Namespace) -> int:
     from train.making import Making, finish, graphs_and_fits, prepared  # noqa: PLC0415
     from train.suites import held_out  # noqa: PLC0415
 
+    if options.first is not None:
+        open_judge(options.first)  # an hour later would be too late to hear that it cannot be read
     run = Making(options.out, options.version, options.released, threads=options.threads)
     run = run.changed(steps=options.steps, seed=options.seed)
     run = run.quick() if options.quick else run

@@ -1,6 +1,6 @@
 """From nothing to a finished artifact: data, training, export, calibration, golden cases, evaluation.
 
-What takes long is kept in `work/` beside the artifact, so that a run that was ended goes on where it was.
+What takes long is kept in a folder beside the artifact, so that a run that was ended goes on where it was.
 """
 
 from __future__ import annotations
@@ -55,6 +55,11 @@ class Making:
     threads: int = 2
     seed: int = SEED
 
+    @property
+    def work(self) -> Path:
+        """What the run goes on from. Not in the artifact's folder, where every file must have its digest."""
+        return self.folder.with_name(f"{self.folder.name}-work")
+
     def changed(self, *, steps: int | None, seed: int | None) -> Making:
         """The run with what was asked for."""
         return replace(self, steps=steps or self.steps, seed=self.seed if seed is None else seed)
@@ -74,21 +79,21 @@ def prepared(run: Making) -> dict[Split, Data]:
 
 def graphs_and_fits(run: Making, data: Mapping[Split, Data]) -> dict[str, Fit]:
     """Train, export, and fit the card's numbers. Goes on from a checkpoint of the same run. Takes an hour."""
-    work = run.folder / "work"
-    work.mkdir(parents=True, exist_ok=True)
+    for folder in (run.folder, run.work):
+        folder.mkdir(parents=True, exist_ok=True)
     for name, part in data.items():
         log.info("%s: %s", name, counts(part))
-    _graphs(run, work, data["train"])
+    _graphs(run, data["train"])
     return fit(Reader(run.folder, run.threads), data["calibration"], run.seed)
 
 
-def _graphs(run: Making, work: Path, data: Data) -> None:
+def _graphs(run: Making, data: Data) -> None:
     base = open_base()
     tokenizer = open_tokenizer(base.tokenizer)
-    plan = Plan(run.steps, run.seed, run.threads, work / f"checkpoint-{run.steps}-{run.seed}.pt")
+    plan = Plan(run.steps, run.seed, run.threads, run.work / f"checkpoint-{run.steps}-{run.seed}.pt")
     teacher = open_teacher(fetch(GUARD))
     net = train(load_encoder(base.weights), load_encoder(base.weights), tokenizer, data, plan, teacher)
-    whole, pair = export(net, work)
+    whole, pair = export(net, run.work)
     quantise(whole, run.folder / "model.onnx")
     quantise(pair, run.folder / "pair.onnx")
     shutil.copyfile(base.tokenizer, run.folder / "tokenizer.json")
