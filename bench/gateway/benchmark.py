@@ -77,15 +77,13 @@ FULL = Schedule(
 
 def run(*, quick: bool, console: Console) -> Result:
     """Measure the ladder; raises StartError or LoadError when something does not run as it should."""
-    if not litellm.installed():
-        console.print(f"installing LiteLLM {litellm.VERSION} into {litellm.ENVIRONMENT}: a minute, once")
-        litellm.install()
+    litellm.ENVIRONMENT.ensure(console)
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="bench-gateway-") as folder, Processes(Path(folder)) as processes:
         ladder = start(processes)
         rows = list(_measure(ladder, QUICK if quick else FULL, began, console))
         found = versions("pointsman", "grpcio", "protobuf", "uvloop", "orjson")
-        found |= {"envoy": envoy_version(ladder.envoy), "litellm": litellm.VERSION}
+        found |= {"envoy": envoy_version(ladder.envoy), "litellm": litellm.ENVIRONMENT.version}
     return Result(
         name="gateway",
         quick=quick,

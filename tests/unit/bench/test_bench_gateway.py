@@ -186,10 +186,10 @@ def test_a_table_for_what_was_measured_and_none_for_the_rest() -> None:
 
 
 def test_the_lock_file_pins_every_package_by_hash() -> None:
-    text = litellm.LOCK.read_text()
+    text = litellm.ENVIRONMENT.lock.read_text()
     packages = re.findall(r"^([a-z0-9][\w.-]*)==(\S+) \\$", text, re.MULTILINE)
-    assert ("litellm", litellm.VERSION) in packages
-    assert litellm.VERSION != "1.107.0"  # the compromised release
+    assert ("litellm", litellm.ENVIRONMENT.version) in packages
+    assert litellm.ENVIRONMENT.version != "1.107.0"  # the compromised release
     blocks = re.split(r"^(?=[a-z0-9])", text, flags=re.MULTILINE)[1:]
     assert len(blocks) == len(packages) > 50
     assert all("--hash=sha256:" in block for block in blocks)
@@ -209,15 +209,3 @@ def test_the_proxys_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert config["model_list"][0]["model_name"] == PUBLIC
     assert config["model_list"][0]["litellm_params"]["api_base"] == "http://127.0.0.1:2/v1"
     assert seen["environment"]["HOME"] == str(tmp_path)
-
-
-def test_the_environment_counts_as_installed_for_this_lock_only(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stamp = tmp_path / "stamp"
-    monkeypatch.setattr(litellm, "STAMP", stamp)
-    assert not litellm.installed()
-    stamp.write_text("another lock file")
-    assert not litellm.installed()
-    stamp.write_text(litellm._digest())
-    assert litellm.installed()
