@@ -22,7 +22,16 @@ def start(processes: Processes, *, port: int, backend_port: int, public: str, mo
     config = processes.folder / "litellm.yaml"
     config.write_text(json.dumps(document))
     address = ["--host", "127.0.0.1", "--port", str(port)]
-    arguments = [str(ENVIRONMENT.bin("litellm")), "--config", str(config), *address, "--num_workers", "1", "--telemetry", "False"]
+    arguments = [
+        str(ENVIRONMENT.bin("litellm")),
+        "--config",
+        str(config),
+        *address,
+        "--num_workers",
+        "1",
+        "--telemetry",
+        "False",
+    ]
     return processes.start("litellm", arguments, _settings(processes.folder))
 
 

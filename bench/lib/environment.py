@@ -1,4 +1,4 @@
-"""Programs that are measured beside ours: each in an environment of its own, its packages pinned by version and hash."""
+"""Programs that are measured beside ours: each in an environment of its own, pinned by version and hash."""
 
 from __future__ import annotations
 

@@ -21,13 +21,14 @@ def test_it_counts_as_installed_for_its_lock_file_only(tmp_path: Path) -> None:
     environment = made(tmp_path)
     stamp = environment.folder / "installed.sha256"
     stamp.parent.mkdir(parents=True)
-    assert not environment.installed
+    told = [environment.installed]
     stamp.write_text("another lock file")
-    assert not environment.installed
+    told.append(environment.installed)
     stamp.write_text(environment._digest())
-    assert environment.installed
+    told.append(environment.installed)
     environment.lock.write_text("program==2\n")
-    assert not environment.installed
+    told.append(environment.installed)
+    assert told == [False, False, True, False]
 
 
 def test_what_is_installed_is_not_installed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
