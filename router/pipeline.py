@@ -4,7 +4,8 @@
                 │        │        │         │                            │          │
                 └────────┴────────┴─────────┴──── an error in the client's format ──┘
 
-The stages are in their own packages; this one joins them, counts, and turns whatever goes wrong into an answer.
+The stages are in their own packages; this one joins them (`incoming`: what came; `replying`: what the gateway is told,
+errors among it).
 """
 
 from __future__ import annotations
@@ -12,42 +13,29 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from types import TracebackType
 from typing import Any
 
-import msgspec
-
-from router.acting.answering import own_answer
-from router.acting.editing import edited, edits
 from router.acting.fitting import check_fits
 from router.acting.latencies import Latencies
-from router.acting.plugins import plugins
-from router.acting.target import Answered, Contest, NoRoom, Refused, Settled, Target, settle, target_by_name, warned
+from router.acting.target import Contest, Refused, Settled, Target, settle, target_by_name, warned
 from router.config.plan import ApiFormat
-from router.explaining.diagnostics import diagnostics
 from router.explaining.notes import Notes
 from router.explaining.watching import Watcher, telling, watched
 from router.generation import Generation
-from router.judging import LARGE_BODY, Judge
+from router.incoming import Incoming, changed_body, is_large, read, recipe_of
+from router.judging import Judge
 from router.observe import Metrics
-from router.verdict import AnswerWatch, Fault, Forward, HeadVerdict
+from router.replying import Replies
+from router.verdict import Fault, Forward, HeadVerdict
 from router.wire.encoding import decode_body
-from router.wire.errors import ErrorCode, WireError, error_reply, reply_to
+from router.wire.errors import ErrorCode, WireError
 from router.wire.http import Head, Reply
 from router.wire.models import models_reply
-from router.wire.overload import SCAN_PARTIAL, overloaded_reply
-from router.wire.request import LlmRequest, read_request
-from router.wire.surface import Format, Kind, Surface, classify
-
-SELECTED_MODEL = "x-selected-model"
-PLAN = "x-vsr-plan"
-"""Says which configuration decided, so that Envoy keeps to its backends while two are live during a reload."""
-PREFER_PREFIX = "x-vsr-retention-prefer-prefix"
-"""Tells whoever picks an endpoint behind us whether what is cached of the prompt is worth keeping."""
-
-INFLATES = 64
-"""How much smaller a compressed body counts as large: what it inflates to is not known beforehand."""
+from router.wire.overload import SCAN_PARTIAL
+from router.wire.request import LlmRequest
+from router.wire.surface import Kind, Surface, classify
 
 _SOON = {"retry-after": "1"}
 
@@ -57,18 +45,6 @@ _FAULTS = {
     Fault.INTERNAL: ErrorCode.INTERNAL,
     Fault.DEADLINE: ErrorCode.DEADLINE,
 }
-
-
-class Incoming(msgspec.Struct, frozen=True):
-    """One request while it is decided. `path` replaces the client's spelling of it, where that differs."""
-
-    generation: Generation
-    head: Head
-    format: Format
-    path: str | None
-    encoding: str | None
-    started: float
-    notes: Notes | None
 
 
 class Session:
@@ -128,6 +104,7 @@ class Pipeline:
         self._metrics = metrics
         self._clock = clock
         self.latencies = Latencies(clock) if latencies is None else latencies
+        self._replies = Replies(metrics, self.latencies)
         self._judge = Judge(metrics, clock, draw, self.latencies)
         self.ready = True
         """False while its models have not answered for the first time: what would be asked then is unknown, and a lone
@@ -158,23 +135,23 @@ class Pipeline:
         if surface.kind is Kind.LIST_MODELS:
             return models_reply(_listed(generation, head))
         if surface.kind is Kind.UNKNOWN:
-            return self._error(surface.format, ErrorCode.UNKNOWN_PATH)
+            return self._replies.error(surface.format, ErrorCode.UNKNOWN_PATH)
         return HeadVerdict.PASS_THROUGH
 
     def _on_llm_head(self, head: Head, surface: Surface) -> Reply | HeadVerdict:
         if not self.ready:
-            return self._error(surface.format, ErrorCode.UNAVAILABLE, _SOON)
+            return self._replies.error(surface.format, ErrorCode.UNAVAILABLE, _SOON)
         encoding = head.headers.get("content-encoding")
         if encoding is not None:
             try:
                 decode_body(b"", encoding, 0)  # reads the header alone
             except WireError as error:
-                return self._refuse(surface.format, error)
+                return self._replies.refuse(surface.format, error)
         return HeadVerdict.NEED_BODY
 
     def fault(self, head: Head, fault: Fault) -> Reply:
         """The answer to a request that could not be decided."""
-        return self._error(classify(head).format, _FAULTS[fault])
+        return self._replies.error(classify(head).format, _FAULTS[fault])
 
     # What the whole request settles.
 
@@ -191,17 +168,17 @@ class Pipeline:
         if notes is None and generation.noting:
             notes = Notes()
         incoming = self._incoming(generation, head, notes)
-        if notes is not None or _is_large(body, incoming.encoding):
+        if notes is not None or is_large(body, incoming.encoding):
             return self._later(incoming, self._read_and_decide(incoming, body))
         try:
-            plain, request = _read(incoming, body)
+            plain, request = read(incoming, body)
             settled = self._known(incoming, plain, request)
             if settled is None:
                 return self._later(incoming, self._decide(incoming, plain, request))
-            changed = _changed(incoming, settled, plain, request)
-            verdict = self._verdict(incoming, settled, request, changed)
+            changed = changed_body(incoming, settled, plain, request)
+            verdict = self._replies.verdict(incoming, settled, request, changed)
         except (WireError, Refused) as error:
-            verdict = self._refuse(incoming.format, error)
+            verdict = self._replies.refuse(incoming.format, error)
         self._metrics.routing_seconds.observe(self._clock() - incoming.started)
         return verdict
 
@@ -233,7 +210,7 @@ class Pipeline:
         except (WireError, Refused) as error:
             if notes is not None:
                 notes.fail(error.code)
-            return self._refuse(incoming.format, error)
+            return self._replies.refuse(incoming.format, error)
         finally:
             incoming.generation.leave()
             ended = self._clock()
@@ -242,10 +219,10 @@ class Pipeline:
                 notes.started, notes.ended = incoming.started, ended
 
     async def _read_and_decide(self, incoming: Incoming, body: bytes) -> Reply | Forward:
-        if _is_large(body, incoming.encoding):
-            plain, request = await asyncio.to_thread(_read, incoming, body)
+        if is_large(body, incoming.encoding):
+            plain, request = await asyncio.to_thread(read, incoming, body)
         else:
-            plain, request = _read(incoming, body)
+            plain, request = read(incoming, body)
         return await self._decide(incoming, plain, request)
 
     async def _decide(self, incoming: Incoming, plain: bytes, request: LlmRequest) -> Reply | Forward:
@@ -255,33 +232,33 @@ class Pipeline:
         settled = await self._settle(incoming, request)
         if notes is not None:
             notes.target, notes.settled_at = settled, self._clock()
-        if _is_large(plain, None):
-            changed = await asyncio.to_thread(_changed, incoming, settled, plain, request)
+        if is_large(plain, None):
+            changed = await asyncio.to_thread(changed_body, incoming, settled, plain, request)
         else:
-            changed = _changed(incoming, settled, plain, request)
-        return self._verdict(incoming, settled, request, changed)
+            changed = changed_body(incoming, settled, plain, request)
+        return self._replies.verdict(incoming, settled, request, changed)
 
     def _known(self, incoming: Incoming, plain: bytes, request: LlmRequest) -> Settled | None:
         """What a request comes to without a model or anything else to wait for; None where there is."""
         generation, wanted = incoming.generation, incoming.format.api
-        recipe = _recipe(incoming, request)
+        recipe = recipe_of(incoming, request)
         if recipe is None:
             return self._named(generation, request, wanted)
         policy = generation.policies[recipe]
         check_fits(policy.window, request)
         settled = policy.foregone.get(wanted)
-        if settled is None and policy.at_once and not _is_large(plain, None):
+        if settled is None and policy.at_once and not is_large(plain, None):
             outcome = self._judge.judge_at_once(generation, policy, request, incoming.head)
             settled = settle(generation.plan, recipe, outcome, wanted)
         if settled is None or isinstance(settled, Contest):
             return None
-        self._count(recipe, settled)
+        self._replies.count(recipe, settled)
         return settled
 
     async def _settle(self, incoming: Incoming, request: LlmRequest) -> Settled:
         """Resolve the requested model: an entrypoint's recipe decides, any other name stands for itself."""
         generation, wanted = incoming.generation, incoming.format.api
-        recipe = _recipe(incoming, request)
+        recipe = recipe_of(incoming, request)
         if incoming.notes is not None:
             incoming.notes.recipe = recipe
         if recipe is None:
@@ -292,7 +269,7 @@ class Pipeline:
         if settled is None:
             outcome, partial = await self._judge.judge(generation, policy, request, incoming.head, incoming.notes)
             settled = settle(generation.plan, recipe, outcome, wanted)
-        self._count(recipe, settled)
+        self._replies.count(recipe, settled)
         if isinstance(settled, Contest):
             ref = await self._judge.pick(generation, policy, settled, request, incoming.head, incoming.notes)
             settled = settled.target(generation.plan, ref)
@@ -305,98 +282,9 @@ class Pipeline:
         check_fits(target.model.context_window, request)
         return target
 
-    def _count(self, recipe: str, settled: Settled | Contest) -> None:
-        if settled.decision is not None:
-            self._metrics.decided(recipe, settled.decision)()
-
-    def _verdict(
-        self, incoming: Incoming, settled: Settled, request: LlmRequest, changed: bytes | None
-    ) -> Reply | Forward:
-        """What the gateway is told. `changed` is the body as it must be forwarded, None for as it came."""
-        if settled.decision is not None:
-            self._acted(settled.told["recipe"], settled.decision, settled)
-        if isinstance(settled, Answered):
-            return own_answer(settled, request)
-        model = settled.model.name
-        self._metrics.forwarded(model)()
-        # An edited body is forwarded as it reads, whatever coding the client's had.
-        remove: tuple[str, ...] = ("content-encoding",) if changed is not None and incoming.encoding else ()
-        headers = {SELECTED_MODEL: model, PLAN: incoming.generation.plan.revision}
-        if incoming.path is not None:
-            headers[":path"] = incoming.path
-        written = settled.actions.headers
-        if written is not None:
-            headers = written.written(incoming.head.headers) | headers
-            remove = (*written.delete, *remove)
-        retention = settled.actions.retention
-        if retention is not None and retention.prefer_prefix_retention is not None:
-            headers[PREFER_PREFIX] = str(retention.prefer_prefix_retention).lower()
-        watch = self._watch(settled, request) if model in incoming.generation.measured else None
-        return Forward(model, headers, remove, changed, settled.told, _structs(settled, incoming.notes), watch)
-
-    def _watch(self, target: Target, request: LlmRequest) -> AnswerWatch:
-        """Who measures the answer of a backend that some selector compares with others."""
-        begun = self._metrics.ttft(target.model.name)
-        return self.latencies.watch(target.model, streaming=request.stream, begun=begun)
-
-    def _acted(self, recipe: str, decision: str, settled: Settled) -> None:
-        """Count what a decision has done."""
-        if isinstance(settled, Target):
-            self._metrics.selected(recipe, decision, settled.told["algorithm"], settled.model.name)()
-        for plugin in plugins(settled):
-            self._metrics.plugin(recipe, decision, plugin)()
-
-    # Errors.
-
-    def _refuse(self, wire_format: Format | None, error: WireError | Refused) -> Reply:
-        if isinstance(error, NoRoom):
-            self._metrics.overload.retryable(wire_format or "none")()
-            self._metrics.error(error.code)()
-            return overloaded_reply(wire_format, error.retry_after_s)
-        if isinstance(error, Refused):
-            return self._error(wire_format, error.code)
-        self._metrics.error(error.code)()
-        return reply_to(wire_format, error)
-
-    def _error(self, wire_format: Format | None, code: ErrorCode, headers: Mapping[str, str] | None = None) -> Reply:
-        self._metrics.error(code)()
-        return error_reply(wire_format, code, headers=headers)
-
 
 def _listed(generation: Generation, head: Head) -> Sequence[str]:
     """The models that a client may name, entrypoints first."""
     offer = None if generation.offers is None else generation.offers.of(head.headers)
     names = generation.public_models
     return names if offer is None else [name for name in names if offer.takes(name)]
-
-
-def _recipe(incoming: Incoming, request: LlmRequest) -> str | None:
-    """The recipe that the requested model stands for. Raises Refused for one that the client may not name."""
-    plan, offers = incoming.generation.plan, incoming.generation.offers
-    if offers is not None:
-        offer = offers.of(incoming.head.headers)
-        if offer is not None and not offer.takes(request.model):
-            raise Refused(ErrorCode.MODEL_NOT_ALLOWED if request.model else ErrorCode.MODEL_REQUIRED)
-    return plan.entrypoints.get(request.model) if request.model else plan.default_entrypoint
-
-
-def _read(incoming: Incoming, body: bytes) -> tuple[bytes, LlmRequest]:
-    plain = decode_body(body, incoming.encoding, incoming.generation.plan.max_body_bytes)
-    return plain, read_request(incoming.format, plain)
-
-
-def _changed(incoming: Incoming, settled: Settled, plain: bytes, request: LlmRequest) -> bytes | None:
-    """The body with what the decision changes in it, the model's name above all; None where it stays as it came."""
-    if isinstance(settled, Answered) or not edits(settled, request.model):
-        return None
-    changed = edited(incoming.format, plain, settled)
-    return None if changed is plain else changed
-
-
-def _is_large(body: bytes, encoding: str | None) -> bool:
-    return len(body) >= (LARGE_BODY if encoding is None else LARGE_BODY // INFLATES)
-
-
-def _structs(target: Target, notes: Notes | None) -> Mapping[str, Mapping[str, Any]]:
-    limits = target.actions.diagnostics
-    return {} if limits is None or notes is None else diagnostics(target, notes, limits)

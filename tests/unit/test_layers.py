@@ -40,7 +40,23 @@ ALLOWED = {
         "wire",
         "config",
     },
+    "incoming": {
+        "judging",
+        "generation",
+        "explaining",
+        "acting",
+        "wire",
+    },
+    "replying": {
+        "incoming",
+        "explaining",
+        "acting",
+        "wire",
+        "verdict",
+    },
     "pipeline": {
+        "incoming",
+        "replying",
         "judging",
         "guarding",
         "needed",

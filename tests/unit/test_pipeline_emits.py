@@ -16,7 +16,8 @@ from router.explaining.preview import as_json
 from router.explaining.records import Recorder, Sketch
 from router.explaining.spans import request_span
 from router.observe import Metrics
-from router.pipeline import PREFER_PREFIX, Pipeline
+from router.pipeline import Pipeline
+from router.replying import PREFER_PREFIX
 from router.verdict import Forward
 from router.wire.http import Head, Reply
 from tests.support.plans import generation_of, plan_of
