@@ -1,24 +1,30 @@
-"""Requests by field: hand-written ones with slots, frames around terms of WordNet, and prompts that people wrote."""
+"""Requests by field: hand-written ones with slots, frames around terms of WordNet, and prompts that people wrote.
+
+Fields come in turn, but what most requests are about, programs and everything else, comes more often.
+"""
 
 from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final
 
-from train.data import code, corpora, wordnet
+from train.data import clauses, code, contests, corpora, wordnet
 from train.data.slots import fill, untidy
 from train.data.sources import DJANGO, WORDNET
 from train.data.words import listed, mapping, section
 from train.examples import DOMAINS, Example
 
-COUNT: Final = 16_000
+COUNT: Final = 20_000
+_TURN: Final = (*DOMAINS, *("computer science", "law", "other", "other", "other"))
 TEMPLATES: Final = "templates"
 _OWN: Final = 0.45
 """Up to here a request is hand-written, ..."""
 _FRAMED: Final = 0.58
 """... then one around a term of WordNet; the rest are prompts of packages."""
+_SPECIAL_SHARE: Final = 0.3
 _SUBJECT: Final = re.compile(r"^Subject: [A-Za-z &]+\n+")
 
 
@@ -26,13 +32,16 @@ def examples(seed: int, count: int) -> Iterator[Example]:
     """Requests of all fields in turn."""
     rng = random.Random(f"domains {seed}")
     for number in range(count):
-        field = DOMAINS[number % len(DOMAINS)]
+        field = _TURN[number % len(_TURN)]
         text, source = request(field, rng)
         yield Example(text, "domains", field, source)
 
 
 def request(field: str, rng: random.Random) -> tuple[str, str]:
     """One request of a field, and where it is from."""
+    special = _SPECIAL.get(field)
+    if special is not None and rng.random() < _SPECIAL_SHARE:
+        return special(rng), TEMPLATES
     chance = rng.random()
     if chance < _OWN:
         return written(mapping("domains", field), rng), TEMPLATES
@@ -69,3 +78,13 @@ def everyday(rng: random.Random) -> str:
     if rng.random() < 0.25:
         return rng.choice(listed("plain", "requests"))
     return written(mapping("domains", rng.choice(DOMAINS)), rng)
+
+
+def _daily(rng: random.Random) -> str:
+    """A request that belongs to no subject."""
+    return untidy(fill(rng.choice(listed("everyday", "asks")), section("everyday", "slots"), rng), rng)
+
+
+_SPECIAL: Final[Mapping[str, Callable[[random.Random], str]]] = MappingProxyType(
+    {"computer science": contests.problem, "law": clauses.passage, "other": _daily}
+)
