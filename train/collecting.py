@@ -9,15 +9,21 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import Final
+from typing import Final, TypeVar
 
-from train.examples import PII, Example, Split, fingerprint, problems, split_of, without
+from train.evaluation.apart import Seen
+from train.examples import HAZARD, PII, Example, Split, fingerprint, problems, split_of, without
 from train.layout import HEADS, read_text
 
 log = logging.getLogger(__name__)
 
 COUNT: Final = 4000
 """Examples that a module is asked for when it does not say how many it is good for (`COUNT`)."""
+
+ENOUGH: Final = 150
+"""Texts that are news to the model, of which a task's numbers are fitted to these alone."""
+
+Item = TypeVar("Item")
 
 _HARMLESS: Final = ("domains", "complexity", "modality")
 _IMPLIED: Final = ("jailbreak", "safety")
@@ -99,12 +105,45 @@ def _learn(row: Text, example: Example) -> bool:
         row.labels.setdefault("pii_present", "true" if example.spans else "false")
         return True
     row.labels[example.task] = example.label
+    if example.task == HAZARD:  # whoever is asked for the kinds of harm is told whether there is any
+        row.labels.setdefault("safety", "true" if example.label else "false")
     row.weights.pop(example.task, None)
     if example.task in _HARMLESS:
         for task in _IMPLIED:
             if task not in row.labels:
                 row.labels[task], row.weights[task] = "false", IMPLIED_WEIGHT
     return True
+
+
+def unread(data: Data, training: Data) -> tuple[Data, tuple[str, ...]]:
+    """A split without texts that repeat what is trained on, and the tasks for which that left too few.
+
+    Templates filled twice fall into different splits: numbers fitted on such texts would be those of texts learned by
+    heart. A task of nothing but templates keeps all of its texts, and is named.
+    """
+    texts = {id(row): row.text for rows in training.texts.values() for row in rows}
+    seen = Seen(texts.values())
+    pairs = Seen(_joined(pair) for rows in training.pairs.values() for pair in rows)
+    few: list[str] = []
+    found = Data({}, {})
+    for task, rows in data.texts.items():
+        found.texts[task] = _enough(task, rows, [row for row in rows if seen.news(row.text)], few)
+    for task, examples in data.pairs.items():
+        kept = [example for example in examples if pairs.news(_joined(example))]
+        found.pairs[task] = _enough(task, examples, kept, few)
+    return found, tuple(few)
+
+
+def _enough(task: str, rows: list[Item], kept: list[Item], few: list[str]) -> list[Item]:
+    log.info("%s: %d of %d are news", task, len(kept), len(rows))
+    if len(kept) >= min(ENOUGH, len(rows)):
+        return kept
+    few.append(task)
+    return rows
+
+
+def _joined(pair: Example) -> str:
+    return f"{pair.previous}\n{pair.text}"
 
 
 def counts(data: Data) -> dict[str, int]:

@@ -20,27 +20,27 @@ Item = TypeVar("Item")
 
 SHARES: Final[Mapping[str, int]] = MappingProxyType(
     {
-        "domains": 7,
-        "complexity": 2,
-        "modality": 2,
+        "domains": 9,
+        "complexity": 1,
+        "modality": 1,
         "fact_check": 2,
-        "jailbreak": 6,
-        "safety": 4,
+        "jailbreak": 9,
+        "safety": 5,
         "hazard": 3,
         "pii": 5,
         "refusal": 2,
-        "user_feedback": 3,
-        "turn_relation": 3,
-        **dict.fromkeys(PAIRS, 2),
+        "user_feedback": 2,
+        "turn_relation": 2,
+        **dict.fromkeys(PAIRS, 1),
     }
 )
 """Texts, or pairs, of each task in a step."""
 
-LONG: Final = 4
-"""Long texts in a step beside those: every other one holds an attack."""
+LONG: Final = 8
+"""Long texts in a step beside those: every other one holds an attack, every fourth what looks like one."""
 
-_LEAST, _MOST = 250, 1900
-"""Length of long texts, in code points: about 60 to 480 tokens."""
+_LEAST, _MOST = 250, 1100
+"""Length of long texts, in code points: about 60 to 254 tokens, as much as a window of a scan."""
 _SHORT: Final = 300
 
 
@@ -60,6 +60,8 @@ class Drawer:
         self._texts = {task: self._rounds(data.texts[task]) for task in SHARES if data.texts.get(task)}
         self._pairs = {task: self._rounds(data.pairs[task]) for task in SHARES if data.pairs.get(task)}
         harmless = [row for row in _marked(data, "false") if row.labels.get("safety", "false") == "false"]
+        likeness = [row for row in data.texts.get("jailbreak", ()) if row.labels["jailbreak"] == "false"]
+        self._lookalikes = self._rounds([row for row in likeness if len(row.text) <= _SHORT])
         self._attacks = self._rounds([row for row in _marked(data, "true") if len(row.text) <= 2 * _SHORT])
         self._prompts = self._rounds([row for row in harmless if len(row.text) <= _SHORT])
         self._fillers = self._rounds([row for row in harmless if len(row.text) > _SHORT])
@@ -74,10 +76,12 @@ class Drawer:
         for number in range(LONG):
             filler = self.filler(int(_LEAST * (_MOST / _LEAST) ** self._random.random()))
             attack = next(self._attacks, None) if number % 2 else None
+            like = next(self._lookalikes, None) if number % 4 == 2 else None
             if filler and attack is not None:
                 yield Text(bury(filler, attack.text, self._random), attack.source, {"jailbreak": "true"})
             elif filler:
-                yield Text(filler, "joined", {"jailbreak": "false", "safety": "false"}, None, {"safety": 0.5})
+                text = bury(filler, like.text, self._random) if like is not None else filler
+                yield Text(text, "joined", {"jailbreak": "false", "safety": "false"}, None, {"safety": 0.5})
 
     def filler(self, length: int) -> str:
         """Harmless text of about `length` code points: a stretch of a long one, or prompts one after the other."""

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from train.examples import HAZARD, NOUL, PAIRED, PII, EvaluationSet, Example, hazards_of
-from train.judging import Judge, Judgement, gold
+from train.judging import PUBLISHED, Judge, Judgement, gold
 from train.layout import HEADS
 from train.measures import (
     balanced_accuracy,
@@ -22,8 +22,11 @@ from train.measures import (
 Numbers = dict[str, float]
 """Results of a set by the name of the measure; `n` is how many examples it has."""
 
-ENOUGH: Final[Mapping[str, float]] = {"auc": 0.85, "accuracy": 0.75, "overlap": 0.9}
-"""What a preset must reach on text by others in order not to be called weak."""
+ENOUGH: Final[Mapping[str, float]] = {"auc": 0.9, "recall": 0.7, "accuracy": 0.75, "overlap": 0.9}
+AT_MOST: Final[Mapping[str, float]] = {"flagged": 0.05}
+"""What a preset must reach on every set by others in order not to be called weak: one bad set is enough to be."""
+VOUCHING: Final = 40
+"""Examples of a set that can say that a preset is good enough; a smaller one can only say that it is not."""
 
 
 def measure(judge: Judge, one: EvaluationSet) -> Numbers | None:
@@ -79,16 +82,18 @@ def _choice(answered: Sequence[tuple[Example, Judgement]], stands_for: Mapping[s
 
 
 def _spans(answered: Sequence[tuple[Example, Judgement]]) -> Numbers:
-    """Overlap with gold spans of what the model adds to rules; how many texts without personal data are flagged."""
+    """Overlap with gold spans of what the model adds to rules; how many texts without personal data are flagged.
+
+    `spurious` are spans of the model's kinds where none of that kind is, in texts that hold some.
+    """
     met = wanted = spurious = 0
     clean: list[bool] = []
     for example, judgement in answered:
         there = gold(example)
-        kinds = {kind for _, _, kind in there}
         if not there:
             clean.append(bool(judgement.spans))
             continue
-        ours = [span for span in judgement.spans if span[2] in kinds]
+        ours = [span for span in judgement.spans if span[2] in PUBLISHED.values()]
         hit, of, extra = overlap_recall(ours, there)
         met, wanted, spurious = met + hit, wanted + of, spurious + extra
     found: Numbers = {}
@@ -102,24 +107,33 @@ def _spans(answered: Sequence[tuple[Example, Judgement]]) -> Numbers:
 def _hazards(judge: Judge, answered: Sequence[tuple[Example, Judgement]]) -> Numbers:
     """F1 over all labels at the card's threshold, and how often the most probable one is among the right ones."""
     hits = picked = wanted = top = harmful = 0
+    sure: list[float] = []
+    right: list[bool] = []
     for example, judgement in answered:
         there = set(hazards_of(example.label))
         level = judge.threshold(HAZARD, judgement.tokens)
         ours = {label for label, p in judgement.probabilities.items() if p >= level}
         hits, picked, wanted = hits + len(there & ours), picked + len(ours), wanted + len(there)
+        sure += [max(p, 1 - p) for p in judgement.probabilities.values()]
+        right += [(p >= 0.5) == (label in there) for label, p in judgement.probabilities.items()]
         if there:
             harmful += 1
             top += judgement.best in there
     found: Numbers = {"f1": 2 * hits / max(1, picked + wanted)}
+    found["ece"] = calibration_error(np.array(sure), np.array(right))
     return found | ({"accuracy": top / harmful} if harmful else {})
 
 
 def weak(results: Iterable[tuple[EvaluationSet, Numbers | None]], tasks: Iterable[str]) -> list[str]:
-    """Presets that nobody should rest on alone: no text by others says that they are good enough."""
-    good = set()
+    """Presets that nobody should rest on alone: some text by others says so, or none says that they are good enough."""
+    good, bad = set(), set()
     for one, numbers in results:
-        if one.foreign and numbers is not None:
-            reached = [numbers[name] >= least for name, least in ENOUGH.items() if name in numbers]
-            if reached and all(reached):
-                good.add(one.task)
-    return sorted(set(tasks) - good)
+        if not one.foreign or numbers is None:
+            continue
+        reached = [numbers[name] >= least for name, least in ENOUGH.items() if name in numbers]
+        kept = [numbers[name] <= most for name, most in AT_MOST.items() if name in numbers]
+        if not all((*reached, *kept)):
+            bad.add(one.task)
+        elif reached and numbers["n"] >= VOUCHING:
+            good.add(one.task)
+    return sorted(set(tasks) - (good - bad))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +13,6 @@ from typing import Final
 import numpy as np
 
 from train.calibrate import (
-    Tail,
     balanced_threshold,
     probability,
     selecting_threshold,
@@ -38,7 +38,11 @@ LONG: Final = (1024, 2048, 4096, 8192, 32768)
 
 FALSE_ALARMS: Final[Mapping[str, float]] = MappingProxyType({"jailbreak": 0.01, "safety": 0.005})
 """Guards: the share of harmless inputs that may be flagged. Other presets have the threshold that parts best."""
-LONG_FALSE_ALARMS: Final = 0.02
+LONG_FALSE_ALARMS: Final[Mapping[str, float]] = MappingProxyType({"jailbreak": 0.02, "safety": 0.01})
+_MOST_FALSE: Final = 0.1
+
+_HIGHEST: Final = ("jailbreak", "safety", "fact_check", "refusal")
+"""Questions of yes and no about a text that no rule answers beside the model: the highest window counts."""
 
 _LEAST: Final = 150
 """Texts of a length that a fit of their own wants."""
@@ -79,9 +83,7 @@ def fit(reader: Reader, data: Data, seed: int) -> dict[str, Fit]:
             log.warning("%s: %d texts are too few to calibrate", task, len(rows))
             continue
         found[task] = _fit_set(rows, read) if task == HAZARD else _fit_head(task, rows, read)
-    for guard, most_false in FALSE_ALARMS.items():
-        if guard in found:
-            _add_long(reader, data, guard, found[guard], most_false, seed)
+    _add_long(reader, data, found, seed)
     for task in PAIRS:
         if len(pairs := data.pairs.get(task, [])[:_MOST_TEXTS]) >= _LEAST // 3:
             told = list(reader.pairs([pair.previous for pair in pairs], [pair.text for pair in pairs]))
@@ -96,7 +98,9 @@ def fit(reader: Reader, data: Data, seed: int) -> dict[str, Fit]:
 def _labelled(data: Data, task: str, seed: int) -> list[Text]:
     """Texts with a label of the task that somebody gave, also those that were drawn for other tasks."""
     every = {id(row): row for rows in data.texts.values() for row in rows}
-    rows = [row for row in every.values() if task in row.labels and task not in row.weights]
+    # A guard's threshold is about harmless text as it comes, most of which nobody labelled for it.
+    implied = task in FALSE_ALARMS
+    rows = [row for row in every.values() if task in row.labels and (implied or task not in row.weights)]
     random.Random(seed).shuffle(rows)
     return rows[:_MOST_TEXTS]
 
@@ -117,6 +121,8 @@ def _fit_head(task: str, rows: Sequence[Text], read: Sequence[Output]) -> Fit:
         level = whole.threshold
         if guard is not None:
             level = _guarding(logits / scale, labels, here, guard) or level
+        elif level is not None:
+            level = probability(math.log(level / (1 - level)) * whole.temperature / scale)
         whole.levels.append(Level(most, scale, level))
     if guard is not None:
         whole.threshold = whole.levels[0].threshold
@@ -141,25 +147,35 @@ def _bounded(margin: float) -> float:
     return min(_CEILING, max(_FLOOR, probability(margin)))
 
 
-def _add_long(reader: Reader, data: Data, guard: str, fitted: Fit, most_false: float, seed: int) -> None:
-    """Levels for inputs that are read in many windows, from the windows of long harmless texts."""
-    texts = _long_texts(Drawer(data, seed))
-    rows = [row for text in texts for row in reader.windows(text, WINDOW, OVERLAP)]
+def _add_long(reader: Reader, data: Data, fits: Mapping[str, Fit], seed: int) -> None:
+    """Levels for inputs that are read in many windows, from the windows of long harmless texts.
+
+    Of every question whose highest window counts: a long text should be a yes no more often than a short one.
+    """
+    rows = [row for text in _long_texts(Drawer(data, seed)) for row in reader.windows(text, WINDOW, OVERLAP)]
     if not rows:
-        log.warning("%s: no long harmless texts to calibrate with", guard)
+        log.warning("no long harmless texts to calibrate with")
         return
-    first, _ = head_slice(guard)
+    heads = np.stack([output.heads for output in reader.rows(rows)]).astype(np.float64)
+    for task in _HIGHEST:
+        if task in fits:
+            first, _ = head_slice(task)
+            _add_levels(task, fits[task], heads[:, first + 1] - heads[:, first])
+
+
+def _add_levels(task: str, fitted: Fit, margins: Doubles) -> None:
     scale = fitted.levels[-1].temperature
-    heads = np.stack([output.heads for output in reader.rows(rows)]).astype(np.float64) / scale
-    found: Tail | None = tail(heads[:, first + 1] - heads[:, first])
+    least = fitted.levels[-1].threshold or 0.5
+    found = tail(margins / scale)
     if found is None:
         return
-    log.info("%s: %d harmless windows thin out by %.2f above %.2f", guard, len(rows), found.excess, found.start)
+    most_false = LONG_FALSE_ALARMS.get(task)
+    if most_false is None:  # as often as one window is a yes
+        most_false = min(_MOST_FALSE, max(0.01, float((margins / scale > math.log(least / (1 - least))).mean())))
+    log.info("%s: %d harmless windows thin out by %.2f above %.2f", task, len(margins), found.excess, found.start)
     for most in LONG:
         windows = 1 + (most - WINDOW) / (WINDOW - OVERLAP)
-        level = _bounded(found.level(windows, max(most_false, LONG_FALSE_ALARMS)))
-        least = fitted.levels[-1].threshold or 0.0
-        fitted.levels.append(Level(most, scale, max(level, least)))
+        fitted.levels.append(Level(most, scale, max(_bounded(found.level(windows, most_false)), least)))
 
 
 def _long_texts(drawer: Drawer) -> list[str]:

@@ -27,6 +27,8 @@ FROZEN: Final = 3
 """Layers, from the bottom, that stay as published. They are the larger part of the time that learning would take."""
 
 _SMOOTHING: Final = 0.03
+_SHARP: Final = ("jailbreak", "safety")
+"""Heads whose labels are taken as they are: smoothing would crowd attacks where thresholds of long inputs stand."""
 _PAIR_SMOOTHING: Final = 0.05
 _NEAR: Final = 3.0
 _PAIR_WEIGHT: Final = 0.5
@@ -79,6 +81,10 @@ class Lesson:
     def __init__(self, net: Net, published: Encoder, tokenizer: Tokenizer, teacher: Teacher | None) -> None:
         self._net, self._published, self._tokenizer, self._teacher = net, published, tokenizer, teacher
         self._turn = 0
+
+    def skip(self, draw: Draw) -> None:
+        """Pass over a step that was done before."""
+        self._turn += 1
 
     def losses(self, draw: Draw) -> Losses:
         """All parts of the loss of one step."""
@@ -137,7 +143,8 @@ class Lesson:
         first, last = head_slice(task)
         wanted = torch.tensor([HEADS[task].index(texts[place].labels[task]) for place in places])
         weights = torch.tensor([texts[place].weights.get(task, 1.0) for place in places])
-        loss = functional.cross_entropy(heads[places, first:last], wanted, label_smoothing=_SMOOTHING, reduction="none")
+        smoothing = 0.0 if task in _SHARP else _SMOOTHING
+        loss = functional.cross_entropy(heads[places, first:last], wanted, label_smoothing=smoothing, reduction="none")
         found.add(task, (loss * weights).sum() / weights.sum())
 
     def _hazard(self, found: Losses, heads: Tensor, texts: Sequence[Text]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -31,17 +31,17 @@ class Cell:
     threshold: float
 
 
-def grid(judge: Judge, rounds: int, sizes: Sequence[int] = SIZES) -> Iterator[Cell]:
-    """A cell per length; `rounds` inputs with an attack at each tenth, and twice as many without one."""
+def grid(judge: Judge, rounds: Mapping[int, int]) -> Iterator[Cell]:
+    """A cell per length; so many inputs with an attack at each tenth, and twice as many without one."""
 
     def count(text: str) -> int:
         return len(judge.adapter.tokenizer.encode(text, max(SIZES)))
 
-    for size in sizes:
+    for size, times in rounds.items():
         level = judge.threshold(PRESET, size)
         hits: dict[int, list[bool]] = {}
         alarms: list[bool] = []
-        for each in inputs(size, count, rounds=rounds):
+        for each in inputs(size, count, rounds=times):
             told = judge.judge(Example(each.text, PRESET, "true" if each.attack else "false", each.kind))
             if told is None:
                 return

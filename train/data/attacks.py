@@ -101,6 +101,9 @@ def cut(text: str, rng: random.Random) -> str:
     length = rng.choice(_PIECES)
     if len(text) <= length:
         return text
+    # A beginning that shows nothing of what the text is after is lengthened until it does.
+    while len(text) > length and not _MARKS.search(text[:length]):
+        length *= 2
     end = text[-length:]
     # An end counts only when it shows by itself what the text is after; beginnings nearly always do.
     return end if rng.random() < 0.25 and len(_MARKS.findall(end)) > 1 else text[:length]

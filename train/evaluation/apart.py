@@ -90,5 +90,25 @@ class Apart:
 
 
 def apart(examples: Iterable[Example], tests: Apart) -> Iterator[Example]:
-    """The examples that are not near any test text."""
-    return (example for example in examples if not tests.near(example.text))
+    """The examples of which neither text is near any test text."""
+    for example in examples:
+        if not tests.near(example.text) and not (example.previous and tests.near(example.previous)):
+            yield example
+
+
+class Seen:
+    """What a model was trained on, asked whether a text is news to it: most of its runs of words are."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._prints: set[str] = set()
+        self._shingles: set[int] = set()
+        for text in texts:
+            self._prints.add(fingerprint(text))
+            self._shingles |= shingles(text)
+
+    def news(self, text: str) -> bool:
+        """Whether it was not read before, nor mostly put together from pieces that were, of whatever texts."""
+        if fingerprint(text) in self._prints:
+            return False
+        own = shingles(text)
+        return len(own & self._shingles) <= MOST_SHARED * len(own) if len(own) >= _LEAST else True

@@ -7,16 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from train.base import ENCODER, GUARD
 from train.data.packages import Package
 from train.data.sources import PACKAGES
 
-LICENCES = {"MIT", "Apache-2.0", "BSD-3-Clause", "LicenseRef-WordNet-3.0"}
+LICENCES = {"MIT", "Apache-2.0", "BSD-3-Clause", "LicenseRef-WordNet-3.0", "MIT OR Apache-2.0"}
 SHARED_ALIKE = {"MIT AND CC-BY-SA-3.0-US"}
 """Good for a test, whose texts nothing is made of."""
 PAGE = Path("train/SOURCES.md").read_text("utf-8")
 
 
-@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
+@pytest.mark.parametrize("package", [*PACKAGES, ENCODER, GUARD], ids=lambda package: package.name)
 def test_a_package_has_a_licence_that_allows_it_and_a_digest(package: Package) -> None:
     assert package.licence in (LICENCES | SHARED_ALIKE if package.held_out else LICENCES)
     assert re.fullmatch(r"[0-9a-f]{64}", package.sha256)
@@ -24,7 +25,7 @@ def test_a_package_has_a_licence_that_allows_it_and_a_digest(package: Package) -
     assert package.gives
 
 
-@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
+@pytest.mark.parametrize("package", [*PACKAGES, ENCODER, GUARD], ids=lambda package: package.name)
 def test_the_page_names_it_with_version_licence_and_use(package: Package) -> None:
     row = next(line for line in PAGE.splitlines() if line.startswith(f"| `{package.name}` "))
     assert package.version in row

@@ -37,7 +37,7 @@ def test_long_texts_say_whether_an_attack_is_buried_in_them() -> None:
         assert (ATTACK in row.text) == (row.labels["jailbreak"] == "true")
     lengths = sorted(len(row.text) for row in long)
     assert lengths[0] < 500
-    assert 1500 < lengths[-1] < 2300
+    assert 900 < lengths[-1] < 1500
 
 
 def test_an_attack_is_buried_between_words() -> None:

@@ -72,7 +72,7 @@ def test_spans_are_measured_by_overlap_and_clean_texts_by_being_left_alone() -> 
 def test_a_set_picks_the_labels_over_its_threshold() -> None:
     told = judge(Judgement({"violence": 0.8, "hate": 0.7}, (), 5), Judgement({"violence": 0.2, "hate": 0.1}, (), 5))
     numbers = measure(told, a_set("hazard", "violence", ""))
-    assert numbers == {"n": 2, "f1": pytest.approx(2 / 3), "accuracy": 1.0}
+    assert numbers == {"n": 2, "f1": pytest.approx(2 / 3), "accuracy": 1.0, "ece": pytest.approx(0.3)}
 
 
 def test_what_cannot_be_asked_has_no_numbers() -> None:
@@ -81,14 +81,28 @@ def test_what_cannot_be_asked_has_no_numbers() -> None:
 
 def test_a_preset_is_weak_unless_text_of_others_says_otherwise() -> None:
     good, own = a_set("jailbreak"), a_set("safety", foreign=False)
-    rows = [(good, {"auc": 0.9}), (own, {"auc": 0.99}), (a_set("domains"), {"accuracy": 0.5}), (good, None)]
+    rows = [
+        (good, {"n": 100, "auc": 0.95, "recall": 0.8, "flagged": 0.01}),
+        (good, {"n": 300, "flagged": 0.02}),
+        (good, None),
+        (own, {"n": 100, "auc": 0.99}),
+        (a_set("domains"), {"n": 100, "accuracy": 0.5}),
+    ]
     assert weak(rows, ("jailbreak", "safety", "domains", "hazard")) == ["domains", "hazard", "safety"]
+
+
+def test_one_bad_set_is_enough_and_a_small_one_vouches_for_nothing() -> None:
+    good = {"n": 100, "auc": 0.95, "recall": 0.8, "flagged": 0.01}
+    flagged = (a_set("jailbreak"), {"n": 20, "flagged": 0.3})
+    assert weak([(a_set("jailbreak"), good), flagged], ("jailbreak",)) == ["jailbreak"]
+    assert weak([(a_set("safety"), {**good, "n": 29})], ("safety",)) == ["safety"]
+    assert weak([(a_set("domains"), {"n": 100, "accuracy": 0.9})], ("domains",)) == []
 
 
 def test_tables_show_both_versions_and_the_card_gets_text_of_others_only() -> None:
     sets = [a_set("jailbreak", "true"), a_set("safety", "true", foreign=False)]
     cell = Cell(512, 44, 88, 0.9, 0.02, 0.75, 0.95)
-    ours = Measured(({"n": 1, "auc": 0.95, "recall": 0.9}, {"n": 1, "auc": 0.99}), (cell,), ("jailbreak", "safety"))
+    ours = Measured(({"n": 60, "auc": 0.95, "recall": 0.9}, {"n": 1, "auc": 0.99}), (cell,), ("jailbreak", "safety"))
     first = Measured(({"n": 1, "auc": 0.89}, None), (), ())
     shown = tables(sets, ours, first)
     assert "| jailbreak | s | yes | 1 | auc | 0.950 | 0.890 |" in shown

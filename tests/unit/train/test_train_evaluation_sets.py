@@ -9,7 +9,7 @@ import pytest
 
 from tests.support import train_packages
 from train.evaluation import long_inputs, packaged, shipped, spans
-from train.evaluation.apart import Apart, apart, evaluation_texts, kept_apart, shingles
+from train.evaluation.apart import Apart, Seen, apart, evaluation_texts, kept_apart, shingles
 from train.examples import DOMAINS, Example, fingerprint, problems
 
 
@@ -126,6 +126,20 @@ def test_what_is_apart_stays_in_order() -> None:
     tests = Apart.of([example("one two three four five six seven")])
     texts = ["nothing of the kind", "one two three four five six seven eight", "else"]
     assert [one.text for one in apart(map(example, texts), tests)] == [texts[0], texts[2]]
+
+
+def test_a_second_text_is_kept_apart_like_the_first() -> None:
+    tests = Apart.of([example("one two three four five six seven")])
+    pair = Example("it is so", "turn_relation", "new", "own", previous="one two three four five six seven")
+    assert list(apart([pair], tests)) == []
+
+
+def test_a_text_of_pieces_that_were_read_is_no_news() -> None:
+    seen = Seen(["write a poem about the sea at night", "and send it to my aunt by mail", "hello"])
+    assert not seen.news("Write a poem about the sea and send it to my aunt by mail")
+    assert not seen.news("hello")
+    assert seen.news("goodbye")
+    assert seen.news("write a letter to the keeper of the lamp on the pier")
 
 
 def test_short_texts_have_no_shingles() -> None:

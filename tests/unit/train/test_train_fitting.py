@@ -81,3 +81,26 @@ def test_pairs_and_spans_are_fitted_and_what_has_too_few_texts_is_not(data: Data
     assert 0.3 < (fits["relevance"].threshold or 0) < 1
     first, last = pair_slice("relevance")
     assert last - first == 2
+
+
+def test_a_threshold_means_the_same_margin_at_the_temperature_of_every_length(data: Data) -> None:
+    for row in data.texts["jailbreak"]:
+        row.labels |= {"fact_check": row.labels["jailbreak"]}
+    reader = Known()
+    first = head_slice("jailbreak")[0]
+
+    def read(texts: Sequence[str]) -> list[Output]:
+        found = Known.read(reader, texts)
+        for one in found:
+            one.heads[head_slice("fact_check")[0] + 1] = one.heads[first + 1]
+        return found
+
+    reader.read = read  # type: ignore[method-assign]
+    fitted = fit(cast(Reader, reader), data, 1)["fact_check"]
+    assert fitted.threshold is not None
+    margin = np.log(fitted.threshold / (1 - fitted.threshold)) * fitted.temperature
+    for level in fitted.levels[: len(SHORT)]:
+        assert level.threshold is not None
+        assert np.log(level.threshold / (1 - level.threshold)) * level.temperature == pytest.approx(margin, abs=0.01)
+    long = [level.threshold or 0 for level in fitted.levels[len(SHORT) :]]
+    assert long == sorted(long)
