@@ -73,8 +73,8 @@ class Fleet:
     several servers of a deployment. `environ` holds the keys of remote APIs and the size of the answer caches; raises
     ValueError when that is no size. `desk` is told of every call which model had room and which had none.
 
-    What a managed model answered is kept until its process is started again; what any other answered is dropped with
-    the plan, and after some minutes.
+    What a managed model answered is kept until its process is started again, and so is whether it failed; what any
+    other answered is dropped with the plan, and after some minutes.
     """
 
     def __init__(
@@ -196,17 +196,15 @@ class Fleet:
                 logger.exception("asking whether %s is ready failed unexpectedly", placement.key)
                 return False
 
-        cache = AnswerCache(self._kept_answers)
-
         def restarted(placement: Placement) -> None:
-            cache.clear()  # the artifact may be another one by now
+            line.restarted()
             self._restarted(placement)
 
         process = RuntimeProcess(
             placement, private_dir(self._socket_dir), prober, command=self._command, restarted=restarted
         )
         client = SystemOneClient(process.endpoint)
-        line = self._line(Line(client, cache=cache, desk=self.desk, gate=placement.key))
+        line = self._line(Line(client, cache=AnswerCache(self._kept_answers), desk=self.desk, gate=placement.key))
         task = asyncio.create_task(process.run(), name=f"runtime {placement.key}")
         task.add_done_callback(_report_crash)
         self._managed[placement] = _Running(process, client, line, task)

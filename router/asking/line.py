@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from router.asking.answer_cache import AnswerCache
-from router.asking.breaker import Breaker, BreakerState
+from router.asking.breaker import Admission, Breaker, BreakerState
 from router.asking.client import Decider
 from router.asking.errors import CallError, CallOutcome, CallTimeout, Overloaded, Unavailable
 from router.asking.overload.desk import Desk
@@ -50,15 +50,15 @@ class Exchange:
     """
 
     __slots__ = (
-        *("answers", "call", "deadline", "ended_at", "failure", "keys", "late", "no_room", "report", "task", "waiters"),
-        "watchers",
-        "_sleepers",
+        *("admission", "answers", "call", "deadline", "ended_at", "failure", "keys", "late", "no_room", "report"),
+        *("task", "waiters", "watchers", "_sleepers"),
     )
 
     task: asyncio.Task[None]
 
-    def __init__(self, call: Call, keys: Sequence[Sequence[bytes]], deadline: float) -> None:
+    def __init__(self, call: Call, keys: Sequence[Sequence[bytes]], deadline: float, admission: Admission) -> None:
         self.call = call
+        self.admission = admission
         self.keys = keys
         self.deadline = deadline
         self.answers: dict[bytes, Answer] = {}
@@ -166,9 +166,10 @@ class Line:
         if len(self._running) >= self.limit and not self._make_room():
             self._refused(None)
             raise Overloaded(f"{len(self._running)} calls are in flight already")
-        if not self._breaker.admit(now):
+        admission = self._breaker.admit(now)
+        if admission is None:
             raise Unavailable("the model failed again and again and is left alone for a moment")
-        exchange = Exchange(call, keys, now + told_s)
+        exchange = Exchange(call, keys, now + told_s, admission)
         for part in keys:
             self._flying.update(dict.fromkeys(part, exchange))
         self._running.add(exchange)
@@ -194,6 +195,14 @@ class Line:
             if len(self._abandoned) > MOST_ABANDONED:
                 self._make_room()
 
+    def restarted(self) -> None:
+        """Its model was started again: nothing that the one before answered, or failed to, says anything of it.
+
+        The artifact may be another one by now. Calls that are still on their way to the one before tell its breaker.
+        """
+        self.cache.clear()
+        self._breaker = Breaker()
+
     async def aclose(self) -> None:
         """Give up every call. Whoever waits for one has no answer."""
         running = list(self._running)
@@ -201,7 +210,8 @@ class Line:
             exchange.task.cancel()
         await asyncio.gather(*(exchange.task for exchange in running), return_exceptions=True)
         for exchange in running:
-            exchange.wake()  # a task that was cancelled before it began has woken nobody
+            self._forget(exchange)  # a task that was cancelled before it began has neither done so nor woken anybody
+            exchange.wake()
 
     def _make_room(self) -> bool:
         """Give up the call that nobody has waited for for the longest time. False when there is none."""
@@ -212,6 +222,8 @@ class Line:
         return False
 
     def _forget(self, exchange: Exchange) -> None:
+        """The only way out of the line, so that no call ends without its admission."""
+        exchange.admission.abandoned()
         self._running.discard(exchange)
         self._abandoned.pop(exchange, None)
         for part in exchange.keys:
@@ -231,19 +243,17 @@ class Line:
             if isinstance(error, Overloaded):
                 retry_after_s, exchange.no_room = error.retry_after_s, True
                 self._refused(retry_after_s)
-            if isinstance(error, Unavailable) or (isinstance(error, CallTimeout) and not exchange.late):
+            if isinstance(error, Unavailable | CallTimeout):
                 self._failed(exchange)
-            elif not isinstance(error, CallTimeout):
-                self._breaker.succeeded()
+            else:
+                exchange.admission.succeeded()
         except asyncio.CancelledError:
             outcome = CallOutcome.TIMEOUT
-            self._breaker.abandoned()
             raise
         except Exception as error:
             # A fault of ours must not leave anybody waiting. It names no text: parsers quote what they choke on.
             logger.error("a call to %s failed: %s", call.deployment, type(error).__name__)
             outcome, exchange.failure = CallOutcome.FAILED, Unknown(UnknownReason.INVALID_ANSWER)
-            self._breaker.abandoned()
         finally:
             self._forget(exchange)
             exchange.ended_at = self._clock()
@@ -259,7 +269,7 @@ class Line:
 
     def _answered(self, exchange: Exchange, body: bytes, epoch: int) -> None:
         response = read_response(body, exchange.call)
-        self._breaker.succeeded()
+        exchange.admission.succeeded()
         if response.identity is not None and self.cache.answered_by(response.identity):
             epoch = self.cache.epoch  # whoever answered is who is kept from now on
         for part, answers, keys in zip(exchange.call.parts, response.parts, exchange.keys, strict=True):
@@ -279,7 +289,7 @@ class Line:
             self._desk.refused(self.gate, (retry_after_s or 0.0) if self._heeds else 0.0)
 
     def _failed(self, exchange: Exchange) -> None:
-        if self._breaker.failed(self._clock()):
+        if exchange.admission.failed(self._clock()):
             logger.warning("decision model fails again and again: %s", exchange.call.deployment)
 
 

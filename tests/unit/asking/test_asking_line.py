@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -14,8 +15,8 @@ import pytest
 from router.asking import line as line_module
 from router.asking.answer_cache import AnswerCache
 from router.asking.asker import Asker, StageAnswers
-from router.asking.breaker import FAILURES, BreakerState
-from router.asking.errors import CallError, CallOutcome, ConnectionFailed, Overloaded, Rejected
+from router.asking.breaker import FAILURES, FIRST_PAUSE_S, LONGEST_PAUSE_S, BreakerState
+from router.asking.errors import CallError, CallOutcome, CallTimeout, ConnectionFailed, Overloaded, Rejected
 from router.asking.line import Line
 from router.asking.plan import StagePlan, bind
 from router.asking.report import CallReport, ServerTime
@@ -101,10 +102,10 @@ class Rig:
             self.model.open.set()
         self.line = Line(self.model, **options)
         self.observed = Observed()
-        self.asker = Asker({"m": self.line}, observer=self.observed)
+        self.asker = Asker({"m": self.line}, observer=self.observed, clock=options.get("clock", time.monotonic))
 
     async def ask(self, plan: StagePlan = ONE, text: str = "some text", **by_state: str) -> StageAnswers:
-        deadline = asyncio.get_running_loop().time() + 20
+        deadline = self.asker.clock() + 20
         return await self.asker.ask(plan, texts(plan, text, **by_state), stage_deadline=deadline)
 
     async def start(self, plan: StagePlan = ONE, text: str = "some text") -> asyncio.Task[StageAnswers]:
@@ -199,7 +200,7 @@ async def test_a_model_that_took_the_others_place_starts_from_nothing() -> None:
 async def test_answers_of_a_process_that_was_started_again_meanwhile_are_not_kept() -> None:
     rig = Rig(is_open=False)
     asking = await rig.start(stage(rule("a", noul("A?"), timeout_ms=5000), on=[managed()]))
-    rig.line.cache.clear()
+    rig.line.restarted()
     rig.model.open.set()
     assert (await asking).answers == {"a": YES}
     assert len(rig.line.cache) == 0
@@ -391,6 +392,95 @@ async def test_lateness_opens_the_breaker_of_a_model_that_is_not_ours(strict: bo
     rig.model.open.set()
     await settle(lambda: rig.line.in_flight == 0)
     assert rig.line.breaker_state is BreakerState.CLOSED  # it did answer
+
+
+async def test_no_answer_at_all_is_a_failure_of_any_model() -> None:
+    rig = Rig(is_open=False)
+    rig.model.error = CallTimeout("x")
+    waits = [rig.ask(HASTY, f"text {number}") for number in range(FAILURES)]
+    assert [found.answers for found in await asyncio.gather(*waits)] == [{"a": LATE}] * FAILURES
+    rig.model.open.set()
+    await settle(lambda: rig.line.in_flight == 0)
+    assert rig.line.breaker_state is BreakerState.OPEN
+
+
+class Clock:
+    added = 0.0
+
+    def __call__(self) -> float:
+        return time.monotonic() + self.added
+
+
+def state_of(rig: Rig) -> BreakerState:
+    return rig.line.breaker_state
+
+
+async def half_open() -> tuple[Rig, Clock]:
+    clock = Clock()
+    rig = Rig(clock=clock)
+    rig.model.error = ConnectionFailed("x")
+    await _fail(rig, FAILURES)
+    clock.added += FIRST_PAUSE_S
+    assert rig.line.breaker_state is BreakerState.HALF_OPEN
+    rig.model.open.clear()
+    return rig, clock
+
+
+async def test_a_try_that_brings_no_answer_after_everybody_left_is_not_the_last() -> None:
+    rig, clock = await half_open()
+    rig.model.error = CallTimeout("x")
+    assert (await rig.ask(HASTY, "trying")).sent == 1
+    rig.model.open.set()
+    await settle(lambda: rig.line.in_flight == 0)
+    assert state_of(rig) is BreakerState.OPEN
+    rig.model.error = None
+    clock.added += LONGEST_PAUSE_S
+    assert (await rig.ask(ONE, "later")).answers == {"a": YES}
+    assert state_of(rig) is BreakerState.CLOSED
+
+
+@pytest.mark.parametrize("began", [True, False])
+async def test_a_try_that_is_given_up_is_not_the_last(began: bool) -> None:
+    rig, _ = await half_open()
+    (call,) = bind(ONE, texts(ONE, "trying")).calls
+    trying = rig.line.start(call, [[b"key"]], 60, None)
+    if began:
+        await settle()
+    await rig.line.aclose()
+    assert trying.task.cancelled()
+    rig.model.error = None
+    rig.model.open.set()
+    assert (await rig.ask(ONE, "later")).answers == {"a": YES}
+
+
+async def test_a_fault_of_ours_in_a_try_is_not_the_last() -> None:
+    rig, _ = await half_open()
+    rig.model.open.set()
+    rig.model.broken = True
+    assert (await rig.ask(ONE, "trying")).sent == 1
+    rig.model.broken, rig.model.error = False, None
+    assert (await rig.ask(ONE, "later")).answers == {"a": YES}
+
+
+async def test_a_model_that_was_started_again_is_asked_at_once() -> None:
+    rig = Rig()
+    rig.model.error = ConnectionFailed("x")
+    await _fail(rig, FAILURES)
+    assert state_of(rig) is BreakerState.OPEN
+    rig.line.restarted()
+    assert state_of(rig) is BreakerState.CLOSED
+    rig.model.error = None
+    assert (await rig.ask(ONE, "later")).answers == {"a": YES}
+
+
+async def test_what_was_asked_before_a_restart_does_not_count_after_it() -> None:
+    rig = Rig(is_open=False)
+    rig.model.error = ConnectionFailed("x")
+    askings = [await rig.start(ONE, f"text {number}") for number in range(FAILURES)]
+    rig.line.restarted()
+    rig.model.open.set()
+    assert [(await asking).answers for asking in askings] == [{"a": GONE}] * FAILURES
+    assert rig.line.breaker_state is BreakerState.CLOSED
 
 
 async def test_a_call_that_is_given_up_before_it_began_wakes_who_waits() -> None:

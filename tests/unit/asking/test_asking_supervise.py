@@ -4,6 +4,7 @@ import os
 import signal
 import stat
 import sys
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -12,10 +13,12 @@ from typing import Any
 import pytest
 
 from router.asking import supervise
+from router.asking.breaker import FAILURES, BreakerState
 from router.asking.errors import SupervisionError
 from router.asking.fleet import Fleet
 from router.asking.placement import Placement
 from router.asking.supervise import RuntimeProcess, default_command, private_dir, socket_path
+from router.questions import NoulAnswer
 from tests.unit.asking.asking_builders import deployment, managed, noul, only_call, rule, stage
 
 PLACE = Placement("/models/tiny", "cpu")
@@ -236,6 +239,27 @@ async def test_a_plan_gets_shared_processes_that_answer_and_survive_a_reload(tmp
     assert shared is not None
     assert not alive(shared)
     assert list((tmp_path / "run").iterdir()) == []
+
+
+async def test_a_model_that_was_started_again_has_answered_and_failed_nothing(tmp_path: Path) -> None:
+    again = asyncio.Event()
+    async with (
+        asyncio.timeout(30),
+        Fleet(tmp_path / "run", command=fake_runtime, restarted=lambda placement: again.set()) as fleet,
+    ):
+        connections = fleet.use([managed("a")])
+        await connections.wait_ready()
+        line, process = connections.lines["a"], connections.processes["a"]
+        line.cache.put(b"key", NoulAnswer(0.9), line.cache.epoch)
+        for _ in range(FAILURES):
+            admission = line._breaker.admit(time.monotonic())
+            assert admission is not None
+            admission.failed(time.monotonic())
+        assert line.breaker_state is not BreakerState.CLOSED
+        assert process.pid is not None
+        os.kill(process.pid, signal.SIGKILL)
+        await again.wait()
+        assert (line.breaker_state, len(line.cache)) == (BreakerState.CLOSED, 0)
 
 
 async def test_how_fast_a_model_reads_stays_known_over_reloads(tmp_path: Path) -> None:
