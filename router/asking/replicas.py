@@ -1,7 +1,8 @@
-"""Several servers of one model: each call goes to the one with the fewest in flight, and past one that is gone.
+"""Several servers of one model: each call goes to the one with the fewest in flight, and past one that is unavailable.
 
-Only a connection that cannot be had moves a call on to the next server: whatever a server answers is the answer. A
-server that could not be reached is tried last for a moment, so that not every call meets it first.
+A server that cannot be reached, or answers that it has failed or is not ready (5xx), moves a call on to the next one,
+and is tried last for a moment: it fails at once, so it would always have the fewest calls in flight. Whatever else a
+server answers is the answer. A server without room is not passed over: its calls would only fill the others.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from router.asking.client import SystemOneClient
-from router.asking.errors import CallError, CallOutcome, CallTimeout, ConnectionFailed
+from router.asking.errors import CallError, CallOutcome, CallTimeout, ConnectionFailed, Unavailable
 from router.asking.report import ServerTime
 
 AVOID_S: Final = 1.0
@@ -44,28 +45,28 @@ class Replicas:
         return {client.endpoint: (client.in_flight, reached) for client, reached in each}
 
     async def decide(self, body: bytes, timeout_s: float, told: ServerTime | None = None) -> bytes:
-        """The response of the first server that can be reached within `timeout_s`. Raises CallError."""
+        """The response of the first server that is available within `timeout_s`. Raises CallError."""
         until = self._clock() + timeout_s
-        failure: ConnectionFailed | None = None
+        failure: Unavailable | None = None
         for index in self._order():
             left = until - self._clock()
             if left <= 0:
                 raise CallTimeout(f"no answer within {timeout_s:.3f} s")
             try:
                 return await self._ask(index, body, left, told)
-            except ConnectionFailed as error:
+            except Unavailable as error:
                 self._avoid_until[index] = self._clock() + AVOID_S
                 failure = error
         assert failure is not None  # noqa: S101 - there is at least one server
         raise failure
 
     async def get(self, path: str, timeout_s: float) -> bytes:
-        """The response of the first server that can be reached to a GET. Raises CallError."""
-        failure: ConnectionFailed | None = None
+        """The response of the first server that is available to a GET. Raises CallError."""
+        failure: Unavailable | None = None
         for index in self._order():
             try:
                 return await self.clients[index].get(path, timeout_s)
-            except ConnectionFailed as error:
+            except Unavailable as error:
                 failure = error
         assert failure is not None  # noqa: S101
         raise failure
@@ -85,7 +86,7 @@ class Replicas:
         return answer
 
     def _order(self) -> list[int]:
-        """Fewest in flight first; among equals everyone in turn; what could not be reached just now last."""
+        """Fewest in flight first; among equals everyone in turn; what was unavailable just now last."""
         now, count = self._clock(), len(self.clients)
         self._turn = (self._turn + 1) % count
         return sorted(

@@ -6,10 +6,15 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from router.asking.asker import Asker
+from router.asking.breaker import FAILURES, BreakerState
 from router.asking.client import SystemOneClient
-from router.asking.errors import CallOutcome, ConnectionFailed, Overloaded
-from router.asking.replicas import Replicas
+from router.asking.errors import CallOutcome, CallTimeout, ConnectionFailed, Overloaded, Unavailable
+from router.asking.line import Line
+from router.asking.replicas import AVOID_S, Replicas
+from router.questions import NoulAnswer
 from tests.support.fake_systemone import FakeSystemOne
+from tests.unit.asking.asking_builders import noul, rule, stage, texts
 
 BODY = b'{"state":"s","questions":{"q":{"type":"noul","instructions":"A?"}}}'
 
@@ -80,6 +85,53 @@ async def test_a_refusal_is_an_answer(fakes: list[FakeSystemOne], replicas: Repl
     for fake in fakes:
         fake.overload(times=1)
     with pytest.raises(Overloaded):
+        await replicas.decide(BODY, 5)
+    assert sum(counts(fakes)) == 1
+
+
+async def test_a_server_that_has_failed_is_passed_over_and_tried_last_for_a_moment() -> None:
+    now = time.monotonic()
+    async with asyncio.timeout(20), FakeSystemOne() as one, FakeSystemOne() as two:
+        replicas = Replicas([SystemOneClient(fake.endpoint) for fake in (one, two)], clock=lambda: now)
+        one.fail(status=503, code="not_ready", times=None)
+        for _ in range(8):
+            assert b'"noul"' in await replicas.decide(BODY, 5)
+        assert (len(one.calls), len(two.calls)) == (1, 8)
+        now += AVOID_S
+        one.heal()
+        for _ in range(2):
+            await replicas.decide(BODY, 5)
+        assert (len(one.calls), len(two.calls)) == (2, 9)
+        for client in replicas.clients:
+            await client.aclose()
+
+
+async def test_a_server_that_has_failed_does_not_open_the_breaker_of_the_others(
+    fakes: list[FakeSystemOne], replicas: Replicas
+) -> None:
+    line = Line(replicas, strict=True)
+    plan = stage(rule("a", noul("A?"), timeout_ms=5000))
+    fakes[0].fail(status=500, code="internal", times=None)
+    asker = Asker({"m": line})
+    for number in range(2 * FAILURES):
+        found = await asker.ask(plan, texts(plan, f"text {number}"), stage_deadline=time.monotonic() + 5)
+        assert found.answers == {"a": NoulAnswer(0.5)}
+    assert line.breaker_state is BreakerState.CLOSED
+
+
+async def test_no_server_available_is_unavailable(fakes: list[FakeSystemOne], replicas: Replicas) -> None:
+    for fake in fakes:
+        fake.fail(status=503, code="not_ready", times=1)
+    with pytest.raises(Unavailable, match="not_ready"):
+        await replicas.decide(BODY, 5)
+    assert counts(fakes) == [1, 1]
+    assert b'"noul"' in await replicas.decide(BODY, 5), "tried last is tried all the same"
+
+
+async def test_a_late_server_keeps_its_call(fakes: list[FakeSystemOne], replicas: Replicas) -> None:
+    for fake in fakes:
+        fake.fail(status=504, code="deadline_exceeded", times=1)
+    with pytest.raises(CallTimeout):
         await replicas.decide(BODY, 5)
     assert sum(counts(fakes)) == 1
 
