@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from router.questions import Option, Question, QuestionType, Unknown
 
@@ -26,6 +25,7 @@ from .golden import check_golden
 from .handover import Handover
 from .jobs import Computed
 from .metrics import Metrics
+from .off_loop import off_loop
 from .rows import RowPlan
 from .scheduler import Scheduler
 from .texts import TextCache
@@ -96,14 +96,11 @@ class Model:
         if isinstance(computed, Failure):
             return _failed(blocks, computed)
         asyncio.get_running_loop().call_soon(self.metrics.queued, computed.queue_s)  # once the answer is on its way
-        inline = len(computed.raw) <= _INLINE_ROWS
-        outcomes = await self._off_loop(self._answer, blocks, plans, computed, inline=inline)
+        if len(computed.raw) <= _INLINE_ROWS:
+            outcomes = self._answer(blocks, plans, computed)
+        else:
+            outcomes = await off_loop(self._planner, partial(self._answer, blocks, plans, computed))
         return Asking(outcomes, computed.queue_s, computed.compute_s)
-
-    async def _off_loop(self, work: Callable[..., Any], *args: Any, inline: bool) -> Any:
-        if inline:
-            return work(*args)
-        return await asyncio.get_running_loop().run_in_executor(self._planner, partial(work, *args))
 
     def _plan(self, blocks: list[Block]) -> list[RowPlan]:
         return [

@@ -178,19 +178,22 @@ class Scheduler:
     # -- worker --------------------------------------------------------------------------------------------------------
 
     def _work(self) -> None:
-        while True:
-            self._rest()
-            with self._changed:
-                if not self._stopping:
-                    self._gather()
-                dropped = self._drop()
-                batch = [] if self._stopping or not self._jobs else take(self._jobs, self._bounds, self._tokens_per_s)
-                stopping = self._stopping
-            self._let_go_all(dropped)
-            if stopping:
-                return
-            if batch:
-                self._compute(batch)
+        while self._turn():
+            pass
+
+    def _turn(self) -> bool:
+        """Wait for work and do a batch of it; False when stopping. Between two turns nothing of a request is held."""
+        self._rest()
+        with self._changed:
+            if not self._stopping:
+                self._gather()
+            dropped = self._drop()
+            batch = [] if self._stopping or not self._jobs else take(self._jobs, self._bounds, self._tokens_per_s)
+            stopping = self._stopping
+        self._let_go_all(dropped)
+        if batch:
+            self._compute(batch)
+        return not stopping
 
     def _rest(self) -> None:
         """Return when there is something to compute, or to stop for. Work that is lent is done on the way."""
@@ -204,8 +207,8 @@ class Scheduler:
                 lent, self._lent = self._lent, []
                 if not lent:
                     return
-            for work in lent:
-                work()
+            while lent:
+                lent.pop(0)()
 
     def _gather(self) -> None:
         """Wait for requests being prepared, at most the window, unless a batch is full already."""
@@ -264,6 +267,8 @@ class Scheduler:
             with self._changed:
                 for job in failed.values():
                     self._remove(job)
+            # Its frames hold every request of the batch, which hold it: a cycle.
+            error.__traceback__ = None
             for job in failed.values():
                 job.fail(error)
             return
