@@ -194,7 +194,7 @@ class Asker:
         return missing
 
     def _send(self, inquiry: Inquiry, line: Line, missing: _Missing, waiting: RequestWait | None) -> None:
-        call, told_s = inquiry.call, inquiry.wait_s
+        call, told_s, again = inquiry.call, inquiry.wait_s, inquiry.again is not None
         if sum(map(len, missing.values())) < call.questions:
             parts = tuple(
                 Part(call.parts[index].text, tuple(asked for asked, _ in left)) for index, left in missing.items()
@@ -205,14 +205,14 @@ class Asker:
         try:
             if not self._is_ready(call.deployment):
                 raise Unavailable("not ready")
-            if waiting is not None and inquiry.again is None and waiting.futile(line.gate or call.deployment):
+            if waiting is not None and not again and waiting.futile(line.gate or call.deployment):
                 raise Overloaded("the request has waited for room in vain")
             keys = [[key for _, key in left] for left in missing.values()]
-            source = line.start(call, keys, told_s, self._observer)
+            source = line.start(call, keys, told_s, self._observer, again=again)
             inquiry.own.append(source)
         except CallError as error:
             source, inquiry.failed = Unknown(error.reason), error.outcome
-            inquiry.unsent.append(self._unsent(call, error))
+            inquiry.unsent.append(self._unsent(call, error, again))
         for index, left in missing.items():
             for asked, key in left:
                 inquiry.sources[index][asked.id] = (key, source, inquiry.began)
@@ -261,9 +261,9 @@ class Asker:
         inquiry.unsent.append(self._unsent(call, error))
         return inquiry
 
-    def _unsent(self, call: Call, error: CallError) -> CallReport:
+    def _unsent(self, call: Call, error: CallError, again: bool = False) -> CallReport:
         retry_after_s = error.retry_after_s if isinstance(error, Overloaded) else None
-        report = report_of(call, error.outcome, 0.0, False, retry_after_s)
+        report = report_of(call, error.outcome, 0.0, False, retry_after_s, again=again)
         if self._observer is not None:
             self._observer.call_ended(report)
         return report

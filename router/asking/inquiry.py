@@ -96,7 +96,9 @@ class Inquiry:
 
     def reports(self, now: float) -> list[CallReport]:
         """The calls that were made for it, and those that could not be."""
-        late = (report_of(each.call, CallOutcome.TIMEOUT, now - self.began, True) for each in self.own)
+        late = (
+            report_of(each.call, CallOutcome.TIMEOUT, now - self.began, True, again=each.again) for each in self.own
+        )
         sent = [each.report or report for each, report in zip(self.own, late, strict=True)]
         return [*self.unsent, *sent]
 

@@ -46,18 +46,22 @@ NO_ROOM: Final = Unknown(UnknownReason.OVERLOADED)
 class Exchange:
     """One call on its way. `deadline` is when the model need not begin with it any more, on the line's clock.
 
-    `no_room`: the model had no room for all or some of it; then `watchers` are called at its end.
+    `again`: whoever makes it had asked before. `no_room`: the model had no room for all or some of it; then `watchers`
+    are called at its end.
     """
 
     __slots__ = (
-        *("admission", "answers", "call", "deadline", "ended_at", "failure", "keys", "late", "no_room", "report"),
-        *("task", "waiters", "watchers", "_sleepers"),
+        *("admission", "again", "answers", "call", "deadline", "ended_at", "failure", "keys", "late", "no_room"),
+        *("report", "task", "waiters", "watchers", "_sleepers"),
     )
 
     task: asyncio.Task[None]
 
-    def __init__(self, call: Call, keys: Sequence[Sequence[bytes]], deadline: float, admission: Admission) -> None:
+    def __init__(
+        self, call: Call, keys: Sequence[Sequence[bytes]], deadline: float, admission: Admission, again: bool = False
+    ) -> None:
         self.call = call
+        self.again = again
         self.admission = admission
         self.keys = keys
         self.deadline = deadline
@@ -156,9 +160,16 @@ class Line:
         return None
 
     def start(
-        self, call: Call, keys: Sequence[Sequence[bytes]], told_s: float, observer: CallObserver | None
+        self,
+        call: Call,
+        keys: Sequence[Sequence[bytes]],
+        told_s: float,
+        observer: CallObserver | None,
+        *,
+        again: bool = False,
     ) -> Exchange:
-        """Make a call. `keys` name its questions, part by part; `told_s` is the longest that anybody waits.
+        """Make a call. `keys` name its questions, part by part; `told_s` is the longest that anybody waits; `again` is
+        for its report.
 
         Raises Overloaded without room for another call, and Unavailable while the breaker is open.
         """
@@ -169,7 +180,7 @@ class Line:
         admission = self._breaker.admit(now)
         if admission is None:
             raise Unavailable("the model failed again and again and is left alone for a moment")
-        exchange = Exchange(call, keys, now + told_s, admission)
+        exchange = Exchange(call, keys, now + told_s, admission, again)
         for part in keys:
             self._flying.update(dict.fromkeys(part, exchange))
         self._running.add(exchange)
@@ -259,7 +270,9 @@ class Line:
             exchange.ended_at = self._clock()
             if exchange.late:
                 outcome = CallOutcome.TIMEOUT
-            exchange.report = report_of(call, outcome, exchange.ended_at - began, True, retry_after_s, server.seconds())
+            exchange.report = report_of(
+                call, outcome, exchange.ended_at - began, True, retry_after_s, server.seconds(), exchange.again
+            )
             exchange.wake()
             if exchange.no_room:
                 for told in exchange.watchers:
@@ -310,9 +323,19 @@ def report_of(
     sent: bool,
     retry_after_s: float | None = None,
     server: Mapping[str, float] | None = None,
+    again: bool = False,
 ) -> CallReport:
     """What is told of a call."""
     surface = "decisions" if call.stage.dialect is Dialect.OPENAI else "systemone"
     return CallReport(
-        call.deployment, outcome, seconds, len(call.parts), call.questions, sent, retry_after_s, surface, server
+        call.deployment,
+        outcome,
+        seconds,
+        len(call.parts),
+        call.questions,
+        sent,
+        retry_after_s=retry_after_s,
+        surface=surface,
+        server=server,
+        again=again,
     )

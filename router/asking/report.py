@@ -52,7 +52,8 @@ class ServerTime:
 class CallReport:
     """One call. `sent` is False when it never left, because the model was not ready, had no room or no time was left;
     then `seconds` is 0. `retry_after_s` is what an overloaded model asked for. `surface` is what of the protocols was
-    called: `systemone` or `decisions`. `server` is the server's own time by phase, as far as it told.
+    called: `systemone` or `decisions`. `server` is the server's own time by phase, as far as it told. `again`: the call
+    before had no room, and the request that makes this one has waited for it.
     """
 
     deployment: str
@@ -64,6 +65,7 @@ class CallReport:
     retry_after_s: float | None = None
     surface: str = "systemone"
     server: Mapping[str, float] | None = None
+    again: bool = False
 
 
 class CallObserver(Protocol):

@@ -26,7 +26,7 @@ class AskingMetrics:
         )
         self._calls = Tallies(
             "vsr_model_runtime_stage_decision_calls",
-            "Calls made for the questions of a stage.",
+            "Calls made for the questions of a stage: first, or again after the model had no room.",
             ["deployment", "round"],
             registry,
         )
@@ -55,8 +55,8 @@ class AskingMetrics:
 
         return count
 
-    def _call(self, deployment: str) -> Callable[[int], None]:
-        calls = self._calls.labels(deployment, "first")
+    def _call(self, deployment: str, again: bool) -> Callable[[int], None]:
+        calls = self._calls.labels(deployment, "again" if again else "first")
         questions = self._questions.labels(deployment)
 
         def count(asked: int) -> None:

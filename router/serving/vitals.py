@@ -38,7 +38,7 @@ class Vitals:
         self._metrics.runtime_call(report.deployment, report.outcome)()
         if report.sent:
             self._metrics.calls.ended(report.deployment, report.surface)(report.seconds, report.server)
-            self._metrics.asking.call(report.deployment)(report.questions)
+            self._metrics.asking.call(report.deployment, report.again)(report.questions)
         if report.outcome in _ANSWERED:
             self._attached[report.deployment] = True
         elif report.outcome in _SILENT:

@@ -122,6 +122,7 @@ async def test_a_call_is_asked_again_whole_until_there_is_room() -> None:
     assert again[1]["questions"] == first[1]["questions"], "what travelled together travels together again"
     assert again[0] == pytest.approx(100.5), "at a quarter of the wait"
     assert [report.outcome for report in answers.calls] == [CallOutcome.OVERLOADED, CallOutcome.OK]
+    assert [report.again for report in answers.calls] == [False, True]
     assert house.ended == [("m", "ok")]
     report = wait.report
     assert report is not None
@@ -227,6 +228,7 @@ async def test_our_own_bound_on_calls_is_waited_for_too() -> None:
     model.held.set()
     await house.run(first, second)
     assert second.result().answers == {"hasty": YES, "patient": YES}
+    assert [(report.sent, report.again) for report in second.result().calls] == [(False, False), (True, True)]
     assert house.ended == [("m", "ok")]
 
 

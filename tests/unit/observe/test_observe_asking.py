@@ -25,10 +25,13 @@ def test_where_answers_came_from() -> None:
 def test_calls_and_their_questions() -> None:
     registry = CollectorRegistry()
     metrics = AskingMetrics(registry)
-    metrics.call("m")(4)
-    assert value(registry, "vsr_model_runtime_stage_decision_calls_total", deployment="m", round="first") == 1
-    assert value(registry, "vsr_model_runtime_call_questions_sum", deployment="m") == 4
-    assert metrics.call("m") is metrics.call("m")
+    metrics.call("m", False)(4)
+    metrics.call("m", True)(3)
+    metrics.call("m", True)(3)
+    calls = "vsr_model_runtime_stage_decision_calls_total"
+    assert [value(registry, calls, deployment="m", round=each) for each in ("first", "again")] == [1, 2]
+    assert value(registry, "vsr_model_runtime_call_questions_sum", deployment="m") == 10
+    assert metrics.call("m", True) is metrics.call("m", True)
 
 
 def test_a_breaker_is_in_one_state_and_goes_with_its_deployment() -> None:

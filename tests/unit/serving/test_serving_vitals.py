@@ -84,6 +84,16 @@ def test_calls_are_counted_by_outcome_and_timed_when_they_were_made() -> None:
     assert counts == ['vsr_model_runtime_request_duration_seconds_count{deployment="far",surface="systemone"} 1.0']
 
 
+def test_calls_that_are_made_again_are_told_apart() -> None:
+    rig = Rig()
+    for again in (False, True, True):
+        rig.vitals.call_ended(CallReport("far", CallOutcome.OK, 0.01, 1, 1, True, again=again))
+    assert rig.lines("vsr_model_runtime_stage_decision_calls_total") == [
+        'vsr_model_runtime_stage_decision_calls_total{deployment="far",round="first"} 1.0',
+        'vsr_model_runtime_stage_decision_calls_total{deployment="far",round="again"} 2.0',
+    ]
+
+
 async def test_each_of_several_servers_is_told_of() -> None:
     rig = Rig()
     assert rig.generation is not None
