@@ -6,7 +6,7 @@ from router.config.candidates import ModelRef, Reasoning, Switch
 from router.config.compiler.catalogue import Catalogue
 from router.config.compiler.context import Context, Names, deprecated
 from router.config.compiler.measures import factor_rule, latency_rule
-from router.config.compiler.questions import DEFAULT_TIMEOUT_MS
+from router.config.compiler.waits import wait_ms
 from router.config.deployments import Deployment
 from router.config.model import decisions as dialect
 from router.config.model.providers import Defaults, Providers
@@ -108,7 +108,7 @@ class Candidates:
         self._check_capability(deployment, len(names), path)
         options = tuple(Option(name, settings.candidates.get(name) or self._description(name)) for name in names)
         question = Question(QuestionType.CHOICE, settings.instructions, options)
-        timeout_ms = settings.timeout_ms or deployment.timeout_ms or DEFAULT_TIMEOUT_MS
+        timeout_ms = wait_ms(self.context, settings, deployment)
         return QuestionRule(SELECTOR, deployment.name, question, StateKind.USER, None, timeout_ms)
 
     def _check_capability(self, deployment: Deployment, options: int, path: Path) -> None:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from router.config.compiler.catalogue import Catalogue
 from router.config.compiler.context import PROBABILITY, Context
-from router.config.compiler.questions import DEFAULT_TIMEOUT_MS, Asked
+from router.config.compiler.questions import Asked
+from router.config.compiler.waits import wait_ms
 from router.config.deployments import Deployment, Dialect
 from router.config.families import EMBEDDING, rule_key
 from router.config.model.learned import EmbeddingRule
@@ -33,7 +34,7 @@ def compile_embedding(context: Context, catalogue: Catalogue, rule: EmbeddingRul
         question=Question(QuestionType.SIMILARITY, options=candidates),
         state=StateKind.USER,
         predicate=predicate,
-        timeout_ms=rule.timeout_ms or deployment.timeout_ms or DEFAULT_TIMEOUT_MS,
+        timeout_ms=wait_ms(context, rule, deployment),
         aggregation=rule.aggregation_method,
     )
     return Asked(resolved, None, PROBABILITY)

@@ -15,6 +15,7 @@ from router.config.compiler.context import PROBABILITY, Context
 from router.config.compiler.coverage import check_unscanned, guard_timeout_ms
 from router.config.compiler.learned import preset_question
 from router.config.compiler.questions import Asked, labels_of
+from router.config.compiler.waits import warn_of_cut
 from router.config.deployments import Deployment
 from router.config.families import rule_key
 from router.config.guards import GuardPolicy, GuardRule, Hazard, in_bytes
@@ -48,6 +49,7 @@ def compile_guard(context: Context, catalogue: Catalogue, family: str, rule: dia
     if question is None:
         return None
     level = _level(context, rule, rule, family, question, deployment)
+    warn_of_cut(context, rule, deployment)
     guard = GuardRule(
         name=rule_key(family, rule.name),
         family=family,

@@ -12,7 +12,8 @@ from typing import Final, NamedTuple
 
 from router.config.compiler.catalogue import Catalogue
 from router.config.compiler.context import PROBABILITY, Context
-from router.config.compiler.questions import DEFAULT_TIMEOUT_MS, NOUL_DEFAULT, Asked, answers, free_question, labels_of
+from router.config.compiler.questions import NOUL_DEFAULT, Asked, answers, free_question, labels_of
+from router.config.compiler.waits import wait_ms
 from router.config.deployments import Deployment
 from router.config.families import rule_key
 from router.config.model.learned import DomainRule, LearnedRule
@@ -61,7 +62,7 @@ def compile_learned(context: Context, catalogue: Catalogue, family: str, rule: L
         question=question,
         state=about.state,
         predicate=predicate,
-        timeout_ms=rule.timeout_ms or deployment.timeout_ms or DEFAULT_TIMEOUT_MS,
+        timeout_ms=wait_ms(context, rule, deployment),
         labels=only,
         opening=_opening(about, question, labels),
         stopgap=predicate is NOUL_DEFAULT,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from router.config.compiler.catalogue import Catalogue
 from router.config.compiler.context import PROBABILITY, Context
 from router.config.compiler.coverage import check_coverage, whole_rule
+from router.config.compiler.waits import wait_ms
 from router.config.deployments import Deployment
 from router.config.guards import GuardRule
 from router.config.heuristics import HeuristicRule
@@ -17,7 +18,6 @@ from router.config.presets import public_presets
 from router.config.problems import nearest
 from router.questions import Capabilities, Option, Predicate, Question, QuestionType, SpanHead
 
-DEFAULT_TIMEOUT_MS = 1000
 NOUL_DEFAULT = Predicate(gte=0.5)
 LABELLED = frozenset({QuestionType.CHOICE, QuestionType.SET, QuestionType.SPAN})
 _THRESHOLDED = frozenset({QuestionType.SET, QuestionType.SPAN})
@@ -93,7 +93,7 @@ class Questions:
         errors = [problem for problem in context.document.problems[before:] if problem.severity == "error"]
         if errors or deployment is None:
             return None
-        timeout_ms = rule.timeout_ms or deployment.timeout_ms or DEFAULT_TIMEOUT_MS
+        timeout_ms = wait_ms(context, rule, deployment)
         resolved = QuestionRule(rule.name, deployment.name, question, StateKind(rule.state), predicate, timeout_ms)
         if rule.coverage == "full":
             return Asked(whole_rule(rule, resolved, deployment), labels, limits)
