@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from router.runtime import question_body
+from router.runtime import json_text, question_body
 from router.runtime.artifact import open_artifact
 from router.runtime.body import BadBody, read_body, read_questions
 from router.runtime.engine import Engine
@@ -23,6 +23,7 @@ from router.runtime.scoring import choice_answer, logistic, score_answer, shares
 from router.runtime.tokens import windows
 from router.runtime.two_tower import TwoTower
 from tests.support.artifacts import build_tiny_artifact
+from tests.support.json_spellings import Writer, documents, texts
 
 QUICK = settings(max_examples=60, deadline=None)
 PIECES = ["law", "Math", "filler", " ", "  ", "\n", "\t", "😀", "👩\u200d👩\u200d👧", "é", "e\u0301", "東京"]
@@ -166,6 +167,36 @@ def test_a_key_twice_is_refused_however_it_is_written(pairs: dict[str, int], dat
         text = "{" + f",{gap}".join(f"{json.dumps(name)}:{gap}{number}" for name, number in members) + "}"
         with pytest.raises(BadBody):
             parse_json(f'[{{"in":{gap}{text}}}]'.encode())
+
+
+@given(documents, st.integers(0, 2**32))
+def test_json_is_read_alike_in_every_spelling(document: dict[str, Any], seed: int) -> None:
+    assert parse_json(Writer(seed).value(document).encode("utf-8", "surrogatepass")) == document
+
+
+@given(documents, texts, st.integers(0, 2**32))
+def test_a_key_twice_is_refused_in_every_spelling(document: dict[str, Any], key: str, seed: int) -> None:
+    writer = Writer(seed)
+    pairs = [*document.items(), (key, document), (key, None)]
+    twice = writer.object(writer.random.sample(pairs, len(pairs)))
+    for body in (twice, f"[{twice}]", f'{{"in" :{twice}}}'):
+        with pytest.raises(BadBody, match="1 problems"):
+            parse_json(body.encode("utf-8", "surrogatepass"))
+
+
+@given(documents, st.integers(0, 2**32))
+def test_values_are_counted_in_every_spelling(document: dict[str, Any], seed: int) -> None:
+    def count(value: Any) -> int:
+        inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        return 1 + sum(map(count, inner))
+
+    assert json_text._values(Writer(seed).value(document).encode("utf-8", "surrogatepass")) == count(document)
+
+
+@given(st.lists(st.integers(2**60, 2**70) | st.integers(-(2**70), -(2**60)) | st.floats(1e17, 1e20), min_size=1))
+def test_large_numbers_are_exact(numbers: list[float]) -> None:
+    got = parse_json(json.dumps({"n": numbers}).encode())["n"]
+    assert [(type(number), number) for number in got] == [(type(number), number) for number in numbers]
 
 
 @given(JSON)

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+import json
 from typing import Any
 
+import orjson
 import pytest
 
 from router.questions import Option, QuestionType, SpanHead
 from router.runtime.body import BadBody, Unsupported, read_body, read_questions
 from router.runtime.encoding import BadEncoding, TooLarge, decode
-from router.runtime.json_text import parse_json
+from router.runtime.json_text import MOST_VALUES, parse_json
 
 NOUL = {"type": "noul", "instructions": "Is it?"}
 ASKED = {"state": "x", "questions": {"q": NOUL}}
@@ -221,6 +223,24 @@ def test_what_is_not_json_or_not_unambiguous_is_refused(data: bytes) -> None:
     with pytest.raises(BadBody) as caught:
         parse_json(data)
     assert caught.value.malformed
+
+
+@pytest.mark.parametrize("gap", [b"", b" "])
+def test_a_body_of_very_many_values_is_refused_before_any_is_made(gap: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    most = b"[" + (b"{}," + gap) * (MOST_VALUES - 2) + b"{}]"
+    assert len(parse_json(most)) == MOST_VALUES - 1
+    monkeypatch.setattr(orjson, "loads", None)
+    for many in (b"[{}," + most[1:], b"[" + most + b"]", b'{"a":' + gap + most + b"}", b"[" * 8_000_000):
+        with pytest.raises(BadBody) as caught:
+            parse_json(many)
+        assert (caught.value.problems[0].msg, caught.value.malformed) == (f"at most {MOST_VALUES} JSON values", False)
+
+
+@pytest.mark.parametrize("text", [",", '[{,"', "\\", '\\"', '\\\\",'])
+def test_a_long_text_of_commas_and_brackets_is_one_value(text: str) -> None:
+    body = {"state": text * 1_000_000}
+    for data in (json.dumps(body).encode(), orjson.dumps(body)):
+        assert parse_json(data) == body
 
 
 def test_encodings() -> None:
