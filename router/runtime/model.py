@@ -74,20 +74,20 @@ class Model:
         self._scheduler = Scheduler(adapter.run, bounds=self._bounds, observer=self.metrics, rest=engine.rest)
         self._planner = ThreadPoolExecutor(1, "pointsman-planner")
 
-    @property
-    def full(self) -> bool:
-        """Whether another request would be refused as overloaded; requests being prepared count too."""
-        return self._scheduler.depth + self._scheduler.expected >= self._bounds.requests
+    def admit(self, beside: int = 0) -> None:
+        """Raises Overloaded when another request would find no room: those being prepared, and `beside`, count too."""
+        scheduler, room = self._scheduler, self._bounds.requests - beside
+        if scheduler.depth + scheduler.expected >= room:
+            scheduler.make_room()
+            if scheduler.depth + scheduler.expected >= room:
+                raise scheduler.overloaded()
 
     async def ask(self, body: Body, deadline: float | None = None) -> Asking:
         """Answer every question of a body. `deadline` is on `time.monotonic`, in seconds.
 
         Raises Overloaded when the queue is full. A passed deadline or a failed computation fails the questions.
         """
-        if self.full:
-            self._scheduler.make_room()
-            if self.full:
-                raise self._scheduler.overloaded()
+        self.admit()
         blocks = body.blocks
         handover = Handover(self._scheduler, partial(self._plan, blocks), deadline)
         if not (_size(blocks) <= _SHORT and self._scheduler.lend(handover.prepare)):

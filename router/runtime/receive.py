@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, TypeVar
 
 from .assets import check_assets
@@ -11,23 +12,41 @@ from .encoding import decode
 from .http.message import Request
 from .json_text import parse_json
 from .multipart import boundary_of, read_form
+from .off_loop import off_loop
 
 _OFF_LOOP_BYTES = 65_536
+_AT_ONCE = 2
+"""Large bodies that are read at one time. They share an interpreter: more would take memory and gain nothing."""
 
 Read = TypeVar("Read")
 
 
-async def receive(request: Request, limit: int, read: Callable[[Any], Read]) -> Read:
-    """What `read` makes of the body's JSON; large and encoded ones are read in a thread.
+class Receiver:
+    """Reads bodies of at most `limit` bytes. `reading` counts the large ones that are being read or wait for it."""
 
-    Raises what `read` raises, BadBody, UnreferencedAsset, BadEncoding and TooLarge.
-    """
-    raw = request.body
-    encoding = request.headers.get("content-encoding")
-    boundary = boundary_of(request.headers.get("content-type", ""))
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._threads = ThreadPoolExecutor(_AT_ONCE, "pointsman-reader")
+        self.reading = 0
 
-    def parse() -> Read:
-        data = raw if encoding is None else decode(raw, [encoding], limit)
+    async def receive(self, request: Request, read: Callable[[Any], Read]) -> Read:
+        """What `read` makes of the body's JSON; large and encoded ones are read in a thread.
+
+        Raises what `read` raises, BadBody, UnreferencedAsset, BadEncoding and TooLarge.
+        """
+        parse = partial(self._parsed, request, read)
+        if len(request.body) < _OFF_LOOP_BYTES and "content-encoding" not in request.headers:
+            return parse()
+        self.reading += 1
+        try:
+            return await off_loop(self._threads, parse)
+        finally:
+            self.reading -= 1
+
+    def _parsed(self, request: Request, read: Callable[[Any], Read]) -> Read:
+        encoding = request.headers.get("content-encoding")
+        boundary = boundary_of(request.headers.get("content-type", ""))
+        data = request.body if encoding is None else decode(request.body, [encoding], self._limit)
         parts: list[str] = []
         if boundary is not None:
             form = read_form(data, boundary)
@@ -35,6 +54,3 @@ async def receive(request: Request, limit: int, read: Callable[[Any], Read]) -> 
         body = parse_json(data)
         check_assets(body, parts)
         return read(body)
-
-    small = len(raw) < _OFF_LOOP_BYTES and not encoding
-    return parse() if small else await asyncio.to_thread(parse)

@@ -36,7 +36,7 @@ from .metrics import CONTENT_TYPE
 from .model import Asking, Model
 from .openai_body import is_openai_form, read_decisions
 from .openapi import document
-from .receive import receive
+from .receive import Receiver
 from .render import sound
 from .replies import invalid, problem, reply, unanswered
 
@@ -65,6 +65,7 @@ class Server:
         self._names = names or Names()
         self._keys = keys or Keys()
         self._max_body = max_body_bytes
+        self._receiver = Receiver(max_body_bytes)
         self._asked: dict[str, Handler] = {
             "/v1/systemone": self.systemone,
             "/v1/systemone/batches": self.batches,
@@ -117,8 +118,9 @@ class Server:
         try:
             if model is None:
                 raise Unready
+            model.admit(self._receiver.reading)  # before the body is read: it may be large
             most = model.card.limits.max_questions
-            inquiry = await receive(request, self._max_body, lambda data: read(data, most))
+            inquiry = await self._receiver.receive(request, lambda data: read(data, most))
             body = inquiry.body
             if not self._names.owns(model.card.name, body.model):
                 return problem(404, "model_not_found", "this runtime does not serve that model")

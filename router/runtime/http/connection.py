@@ -113,7 +113,7 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         """The client is gone, and with it the request that it waits for."""
         self._last = True
-        self._reader.whole.clear()
+        self._reader.close()
         for timer in (self._timer, self._watch):
             if timer is not None:
                 timer.cancel()

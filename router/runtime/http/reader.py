@@ -90,6 +90,12 @@ class RequestReader:
         if self._held > MAX_HEAD_BYTES and self.begun:
             raise Malformed(Fault.HEAD_TOO_LARGE)
 
+    def close(self) -> None:
+        """Forget what has come; nothing is fed any more. The parser refers back here, so it would keep all of it."""
+        self.whole.clear()
+        self.arriving = None
+        del self._parser
+
     def _pass_over(self, rest: bytes) -> bytes:
         """The bytes of a request that wishes for another protocol, without the wish, then what came behind its head.
 

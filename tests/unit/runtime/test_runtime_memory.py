@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -13,15 +14,21 @@ from typing import Any
 
 import pytest
 
+from router.runtime import body
 from router.runtime.asking import Failure
 from router.runtime.body import read_body
 from router.runtime.errors import Overloaded
 from router.runtime.handover import Handover
+from router.runtime.http.connection import Connection
+from router.runtime.http.message import Request
+from router.runtime.http.reader import Arrival
 from router.runtime.jobs import Computed
 from router.runtime.model import Model
 from router.runtime.off_loop import off_loop
 from router.runtime.rows import RowPlan
 from router.runtime.scheduler import Scheduler
+from router.runtime.server import Server
+from tests.support.runtime_client import PATH, listening
 from tests.unit.runtime.test_runtime_scheduler import WAIT, Graph, row
 
 NOUL = {"type": "noul", "instructions": "law"}
@@ -192,3 +199,46 @@ async def test_a_model_keeps_no_state_that_it_was_asked_about(
     asking = await tiny_model.ask(body, 0.0 if options else None)
     del state, body, asking
     assert await gone(watched)
+
+
+async def talk(url: str, data: bytes, *, leave: bool) -> None:
+    host, _, port = url.removeprefix("http://").partition(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    writer.write(b"POST %s HTTP/1.1\r\nHost: a\r\nContent-Length: 200000\r\n\r\n" % PATH.encode() + data)
+    if not leave:
+        await reader.readuntil(b"\r\n\r\n")
+    else:
+        await asyncio.sleep(0.02)
+    writer.close()
+    await writer.wait_closed()
+
+
+QUESTIONS = {"q": NOUL}
+WHOLE: dict[str, Any] = {
+    "answered": {"state": ["law"], "questions": QUESTIONS},
+    "no valid request": {"state": 3, "questions": QUESTIONS},
+    "late": {"state": ["law"], "questions": QUESTIONS, "options": {"deadline_ms": 0.000001}},
+    "another model": {"model": "other", "state": ["law"], "questions": QUESTIONS},
+    "left": {"state": ["law " * 30_000], "questions": QUESTIONS},
+}
+
+
+@pytest.mark.parametrize("kind", [*WHOLE, "not JSON", "cut short"])
+async def test_an_exchange_leaves_nothing(tiny_model: Model, kind: str) -> None:
+    server = Server()
+    server.model = tiny_model
+    data = json.dumps(WHOLE.get(kind, WHOLE["answered"])).encode().ljust(200_000)
+    data = data.replace(b"}", b"]") if kind == "not JSON" else data[: 100_000 if kind == "cut short" else None]
+    kinds = (body.Block, body.Body, Request, Arrival, Connection)
+
+    def alive() -> list[str]:
+        return [type(one).__name__ for one in gc.get_objects() if isinstance(one, kinds)]
+
+    async with listening(server) as url:
+        before = alive()
+        await talk(url, data, leave=kind in ("left", "cut short"))
+        for _ in range(200):
+            if alive() == before:
+                break
+            await asyncio.sleep(0.01)
+        assert alive() == before
