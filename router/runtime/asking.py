@@ -81,5 +81,8 @@ class Adapter(Protocol):
         ...
 
     def answer(self, plan: RowPlan, raw: Sequence[Raw]) -> list[Answered | Failure]:
-        """One answer for each question of the plan, in order, from the outputs of its rows."""
+        """One answer for each question of the plan, in order, from the outputs of its rows.
+
+        A row that the deadline has kept from being computed has no outputs: the questions that need it fail, no other.
+        """
         ...

@@ -25,7 +25,7 @@ from .card import Card
 from .card import Gliner as Settings
 from .engine import Engine
 from .errors import ArtifactError
-from .posing import NOT_FINITE, reads_once, refusal, text_for, unread
+from .posing import LATE, NOT_FINITE, reads_once, refusal, text_for, unread
 from .prompted import NO_ROOM
 from .rows import Ids, Raw, Row, RowPlan
 from .scoring import Doubles, sigmoid
@@ -199,6 +199,8 @@ class Gliner:
         question, view = item.asked.question, item.view
         if item.failure is not None or view is None:
             return item.failure or NOT_FINITE
+        if not all(raw[item.first : item.first + len(item.cuts)]):
+            return LATE
         threshold = question.threshold
         if threshold is None:
             threshold = self.card.threshold(question.type, None)

@@ -15,6 +15,7 @@ from functools import partial
 from .asking import Failure, FailureCode
 from .errors import DeadlineExceeded, RuntimeFault, Unready
 from .jobs import Computed
+from .posing import LATE
 from .rows import RowPlan
 from .scheduler import Scheduler
 
@@ -126,7 +127,7 @@ def _outcome(future: Future[Computed], *, planned: bool) -> Computed | Failure:
         if error is None:
             return future.result()
         if isinstance(error, DeadlineExceeded):
-            return Failure(FailureCode.DEADLINE_EXCEEDED, "the deadline passed before it was read")
+            return LATE
         if isinstance(error, RuntimeFault) or not planned:
             raise error
         log.error("a request failed in the graph: %s", type(error).__name__)

@@ -27,7 +27,10 @@ class Dropped(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """Outputs of a request's rows in order, with how long they waited and were computed, in seconds."""
+    """Outputs of a request's rows in order, with how long they waited and were computed, in seconds.
+
+    A row that had not started when the deadline passed has none: its `Raw` is empty.
+    """
 
     raw: list[Raw]
     queue_s: float
@@ -75,7 +78,14 @@ class Job:
         """Hand the outputs over, unless nobody waits."""
         queued = (self.started_at or self.queued_at) - self.queued_at
         if self.future.set_running_or_notify_cancel():
-            self.future.set_result(Computed([raw for raw in self.raw if raw is not None], queued, self.compute_s))
+            self.future.set_result(Computed([raw or {} for raw in self.raw], queued, self.compute_s))
+
+    def cut_short(self, reason: Exception) -> None:
+        """Hand over what there is, and say why nothing is if nothing is."""
+        if self.waiting < len(self.rows):
+            self.finish()
+        else:
+            self.fail(reason)
 
     def fail(self, reason: Exception) -> None:
         """Say why there are none."""

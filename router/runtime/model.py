@@ -85,7 +85,8 @@ class Model:
     async def ask(self, body: Body, deadline: float | None = None) -> Asking:
         """Answer every question of a body. `deadline` is on `time.monotonic`, in seconds.
 
-        Raises Overloaded when the queue is full. A passed deadline or a failed computation fails the questions.
+        Raises Overloaded when the queue is full. A failed computation fails the questions, a passed deadline those
+        that were not computed by then.
         """
         self.admit()
         blocks = body.blocks
@@ -113,7 +114,8 @@ class Model:
             raw = computed.raw[first : first + len(plan.rows)]
             first += len(plan.rows)
             results = dict(zip(block.questions, self._adapter.answer(plan, raw), strict=True))
-            outcomes.append(Outcome(results, plan.input_tokens))
+            unread = sum(row.tokens for row, found in zip(plan.rows, raw, strict=True) if not found)
+            outcomes.append(Outcome(results, plan.input_tokens - unread))
         return outcomes
 
     def warm_up(self) -> None:

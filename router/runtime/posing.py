@@ -109,4 +109,5 @@ def reads_once(card: Card, asked: Asked) -> bool:
     return asked.truncate or card.reading.long != "window"
 
 
+LATE = Failure(FailureCode.DEADLINE_EXCEEDED, "the deadline passed before it was read")
 NOT_FINITE = Failure(FailureCode.INVALID_MODEL_OUTPUT, "the model gave a number that is not finite")

@@ -20,7 +20,7 @@ from .artifact import Artifact
 from .asking import Answered, Asked, Failure, FailureCode, State
 from .card import Card
 from .engine import Engine
-from .posing import NOT_FINITE, CallTexts, StateTexts, reads_once, refusal, text_for, unread
+from .posing import LATE, NOT_FINITE, CallTexts, StateTexts, reads_once, refusal, text_for, unread
 from .rows import Ids, Raw, Row, RowPlan
 from .scoring import Doubles
 from .tokens import Tokenizer, windows
@@ -121,6 +121,8 @@ class Prompted(ABC):
     def _answered(self, item: Item, raw: Sequence[Raw]) -> Answered | Failure:
         if item.failure is not None:
             return item.failure
+        if not all(raw[place] for place in item.rows):
+            return LATE
         logits = np.stack([raw[place][self.OUTPUT] for place in item.rows]).astype(np.float64)
         if not np.isfinite(logits).all():
             return NOT_FINITE

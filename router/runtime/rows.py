@@ -38,7 +38,7 @@ class Row:
 
 
 Raw = dict[str, Floats]
-"""Outputs of one row by name, without the batch side and without padding."""
+"""Outputs of one row by name, without the batch side and without padding. Empty for a row that was not computed."""
 
 
 _FEW = 64

@@ -101,7 +101,7 @@ class Scheduler:
         return self._expected
 
     def missed(self) -> DeadlineExceeded:
-        """The failure of a request whose deadline passed before its work started, counted."""
+        """The failure of a request whose deadline passed before its work, or the rest of it, started, counted."""
         self._reports.dropped(Dropped.DEADLINE)
         return DeadlineExceeded("the deadline passed before the work started")
 
@@ -134,8 +134,9 @@ class Scheduler:
     ) -> Future[Computed]:
         """Queue a request's rows. `deadline` is on the scheduler's clock, in seconds; `announced` ends one `expect`.
 
-        Raises Overloaded at once when there is no room, Unready when stopping. The future fails with DeadlineExceeded
-        when the deadline passed before all rows had started; cancelling it drops what has not started.
+        Raises Overloaded at once when there is no room, Unready when stopping. A deadline that passes drops the rows
+        that have not started: the future has the others, and fails with DeadlineExceeded when there are none.
+        Cancelling it drops what has not started.
         """
         if not rows:
             if announced:
@@ -244,7 +245,7 @@ class Scheduler:
         """Tell those who wait for what was dropped. Without the lock: it runs what they have registered."""
         for job, reason in dropped:
             if reason is Dropped.DEADLINE:
-                job.fail(self.missed())
+                job.cut_short(self.missed())
                 continue
             if reason is Dropped.STOPPING:
                 job.fail(Unready("the runtime is stopping"))

@@ -23,7 +23,7 @@ from .engine import Engine
 from .heads import head_spans, preset_answer
 from .pairs import Pairs, pair_texts
 from .personal.reading import Personal, overruled, read_personal, together
-from .posing import NOT_FINITE, StateTexts, reads_once, refusal, text_for, unread
+from .posing import LATE, NOT_FINITE, StateTexts, reads_once, refusal, text_for, unread
 from .rows import Floats, Raw, Row, RowPlan, finite
 from .scoring import Doubles, choice_answer, score_answer, sigmoid, similarity_answer, softmax
 from .spans import WindowScores, decode, word_probability
@@ -180,20 +180,23 @@ class TwoTower:
         """Answers in the order of the questions. An output that is not finite fails its question, not the request."""
         private: Private = plan.private
         for text, place in private.rows.items():
+            if not raw[place]:
+                continue
             assert self._custom is not None  # noqa: S101  only free questions have texts
             vector = raw[place][self._custom.embedding]
             private.vectors[text] = vector
             self._texts.put(text, vector, plan.rows[place].tokens)
-        return [self._answered(item, private.vectors, raw) for item in private.items]
+        vectors = private.vectors
+        return [LATE if _late(item, vectors, raw) else self._answered(item, vectors, raw) for item in private.items]
 
     def _answered(self, item: Item, vectors: dict[str, Floats], raw: Sequence[Raw]) -> Answered | Failure:
         if item.failure is not None or not item.views:
             return item.failure or Failure(FailureCode.UNAVAILABLE, "was not read")
         view, question = item.views[0], item.asked.question
         outputs = raw[view.row : view.row + len(view.cuts)]
+        read = [raw[place] for view in item.views for place in range(view.row, view.row + len(view.cuts))]
         texts = np.stack([vectors[text] for text in item.texts]) if item.texts else _NO_TEXTS
         names = self._outputs(question.type, item.preset)
-        read = [raw[place] for view in item.views for place in range(view.row, view.row + len(view.cuts))]
         if not all(map(finite, [*(row[name] for row in read for name in names), texts])):
             return NOT_FINITE
         complete = all(view.complete for view in item.views)
@@ -297,6 +300,12 @@ class TwoTower:
             return SpanAnswer(spans, word), None
         spans, sources = together(personal, view.text, spans)
         return SpanAnswer(spans, 1.0 if personal.findings else word), sources
+
+
+def _late(item: Item, vectors: dict[str, Floats], raw: Sequence[Raw]) -> bool:
+    """Whether a row that the question needs was not computed in time."""
+    read = [row for view in item.views for row in raw[view.row : view.row + len(view.cuts)]]
+    return not all(read) or not all(text in vectors for text in item.texts)
 
 
 def _read_to(view: View) -> int:

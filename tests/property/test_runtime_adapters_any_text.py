@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from router.runtime.adapters import adapter_for
 from router.runtime.artifact import open_artifact
 from router.runtime.asking import Adapter
-from router.runtime.body import read_questions
+from router.runtime.body import Posed, read_questions
 from router.runtime.engine import Engine
+from router.runtime.posing import LATE
 from router.runtime.render import render_block
 from tests.support.artifacts_foreign import (
     build_gliclass,
@@ -65,16 +66,20 @@ def look(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return adapter_for(artifact, Engine(artifact, "cpu")), questions
 
 
-@given(text=TEXT, labels=LABELS)
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_text_and_any_labels(look: tuple[Adapter, list[Any]], text: str, labels: dict[str, None]) -> None:
-    adapter, asked = look
+def posed_to(asked: list[Any], labels: dict[str, None]) -> dict[str, Posed]:
     questions: dict[str, Any] = {}
     for place, question in enumerate(asked):
         own = {} if "preset" in question else {"instructions": "which"}
         options = {} if "preset" in question or question["type"] == "noul" else {"criteria": labels}
         questions[f"q{place}"] = question | own | options
-    posed = read_questions(questions)
+    return read_questions(questions)
+
+
+@given(text=TEXT, labels=LABELS)
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_text_and_any_labels(look: tuple[Adapter, list[Any]], text: str, labels: dict[str, None]) -> None:
+    adapter, asked = look
+    posed = posed_to(asked, labels)
     plan = adapter.plan(text, [one.asked for one in posed.values()])
     blocks = [
         render_block(posed, dict(zip(posed, adapter.answer(plan, raw), strict=True)))
@@ -92,6 +97,25 @@ def test_any_text_and_any_labels(look: tuple[Adapter, list[Any]], text: str, lab
             ends = [(span["start"], span["end"]) for span in spans]
             assert all(one[1] <= other[0] for one, other in pairwise(ends))
     assert _close(*blocks)
+
+
+@given(text=TEXT, labels=LABELS, times=st.sampled_from([1, 60]), data=st.data())
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_rows_that_were_not_computed_fail_the_questions_that_need_them(
+    look: tuple[Adapter, list[Any]], text: str, labels: dict[str, None], times: int, data: st.DataObject
+) -> None:
+    adapter, asked = look
+    plan = adapter.plan(text * times, [one.asked for one in posed_to(asked, labels).values()])
+    raw = [adapter.run([row])[0] for row in plan.rows]
+    whole = adapter.answer(plan, raw)
+    for place in data.draw(st.lists(st.integers(0, len(raw) - 1), min_size=1, max_size=4, unique=True)):
+        alone = [{} if other != place else found for other, found in enumerate(raw)]
+        without = [{} if other == place else found for other, found in enumerate(raw)]
+        left = adapter.answer(plan, without)
+        assert LATE in left
+        assert all(answer in (LATE, full) for answer, full in zip(left, whole, strict=True))
+        assert len(raw) == 1 or LATE in adapter.answer(plan, alone)
+    assert set(adapter.answer(plan, [{} for _ in raw])) == {LATE}
 
 
 def _close(one: Any, other: Any) -> bool:

@@ -161,6 +161,16 @@ def test_work_past_its_deadline_is_dropped_before_it_starts(scheduler: Scheduler
     assert len(graph.batches) == 1
 
 
+def test_what_was_computed_by_the_deadline_is_handed_over(scheduler: Scheduler, graph: Graph, clock: Clock) -> None:
+    future = scheduler.submit([row(90, 1), row(5, 2), row(91, 1)], deadline=clock.now + 1)
+    graph.started()
+    clock.now += 2
+    graph.permits.release(10)
+    assert [raw["sum"][0] if raw else None for raw in future.result(WAIT).raw] == [None, 10, None]
+    assert graph.lengths() == [[5]]
+    assert (scheduler.depth, scheduler.queued_tokens) == (0, 0)
+
+
 def test_a_cancelled_request_costs_nothing(scheduler: Scheduler, graph: Graph) -> None:
     scheduler.submit([row(5)])
     graph.started()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,6 +12,7 @@ from hypothesis import strategies as st
 from router.runtime.bounds import Bounds
 from router.runtime.errors import DeadlineExceeded, Overloaded
 from router.runtime.jobs import Dropped, Job, take
+from router.runtime.rows import Raw, Row
 from router.runtime.scheduler import Scheduler
 from tests.unit.runtime.test_runtime_scheduler import WAIT, Clock, Graph, row
 from tests.unit.runtime.test_runtime_scheduler_order import Notes, job
@@ -117,3 +121,49 @@ def test_nothing_is_overtaken_by_what_came_later_than_its_own_length(arrivals: l
         for other in waiting:
             assert served.queued_at <= other.queued_at + other.tokens_left / SPEED
         now += served.tokens_left / SPEED
+
+
+REQUESTS = st.lists(
+    st.tuples(st.lists(st.integers(1, 60), min_size=1, max_size=6), st.none() | st.integers(0, 12)),
+    min_size=1,
+    max_size=6,
+)
+
+
+@settings(max_examples=80, deadline=None)
+@given(REQUESTS, st.integers(1, 3))
+def test_whatever_was_computed_is_handed_over_and_only_a_deadline_keeps_anything_back(
+    requests: list[tuple[list[int], int | None]], batch_rows: int
+) -> None:
+    """Each request is rows of so many tokens, with a deadline so many batches from now; a row says whose it is."""
+    graph, clock = Graph(), Clock()
+
+    def run(rows: Sequence[Row]) -> list[Raw]:
+        clock.now += 1
+        return graph.run(rows)
+
+    scheduler = Scheduler(run, bounds=Bounds(batch_rows=batch_rows), clock=clock)
+    scheduler.submit([row(1)])
+    graph.started()
+    now, futures, marks = clock.now, [], itertools.count(1)
+    for lengths, batches in requests:
+        rows = [row(tokens, next(marks)) for tokens in lengths]
+        deadline = None if batches is None else now + batches
+        futures.append((rows, deadline, scheduler.submit(rows, deadline)))
+    graph.permits.release(1000)
+    for rows, deadline, future in futures:
+        ran = {id(one) for batch in graph.batches for one in batch} if future.exception(WAIT) is None else set()
+        if future.exception() is not None:
+            assert isinstance(future.exception(), DeadlineExceeded)
+            assert deadline is not None
+            continue
+        got = future.result().raw
+        assert [bool(raw) for raw in got] == [id(one) in ran for one in rows]
+        assert all(raw["sum"][0] == one.ids.sum() for raw, one in zip(got, rows, strict=True) if raw)
+        assert any(got)
+        assert all(got) or (deadline is not None and deadline <= clock.now)
+    scheduler.close()
+    computed = {id(one) for batch in graph.batches for one in batch}
+    failed = [rows for rows, _, future in futures if future.exception() is not None]
+    assert not any(id(one) in computed for rows in failed for one in rows)
+    assert (scheduler.depth, scheduler.queued_tokens) == (0, 0)

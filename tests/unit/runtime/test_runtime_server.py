@@ -6,6 +6,7 @@ import json
 import logging
 import re
 import threading
+import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -155,6 +156,29 @@ async def test_a_deadline_that_has_passed_fails_the_questions(client: Client) ->
     body = {"state": "x", "questions": {"n": NOUL}, "options": {"deadline_ms": 0.000001}}
     status, got = await post(client, body)
     assert (status, got["answers"]["n"]["error"]) == (200, "deadline_exceeded")
+
+
+async def test_a_deadline_leaves_what_was_answered_before_it(client: Client, tiny_model: Model) -> None:
+    scheduler, late = tiny_model._scheduler, threading.Event()
+    run = scheduler._run
+
+    def once(rows: Any) -> Any:
+        late.set()
+        return run(rows)
+
+    scheduler._run = once
+    scheduler._clock = lambda: time.monotonic() + (1000 if late.is_set() else 0)
+    states = {name: {"state": state, "questions": {"n": NOUL}} for name, state in (("a", "x"), ("b", "law " * 90))}
+    status, got = await post(client, {"states": states, "options": {"deadline_ms": 60_000}})
+    assert (status, set(got["states"]["a"]["answers"]["n"])) == (200, {"type", "noul"})
+    assert got["states"]["b"]["answers"]["n"]["error"] == "deadline_exceeded"
+    assert got["states"]["b"]["usage"]["input_tokens"] < 20, "what was not read is not counted"
+    late.clear()
+    assert (await post(client, {"states": states}, headers={"X-TypeSafe-SDK": "1"}))[0] == 200
+    status, got = await post(
+        client, {"states": states, "options": {"deadline_ms": 60_000}}, headers={"X-TypeSafe-SDK": "1"}
+    )
+    assert (status, got["code"]) == (504, "deadline_exceeded")
 
 
 async def test_overload_is_refused_at_once_with_retry_after(tiny_directory: Path) -> None:

@@ -232,6 +232,29 @@ class TestRefusals:
         assert isinstance(result, Failure)
         assert result.code == "invalid_model_output"
 
+    def test_rows_that_were_not_computed_fail_the_questions_that_need_them(self, tiny_directory: Path) -> None:
+        artifact = open_artifact(str(tiny_directory))
+        adapter = TwoTower(artifact, Engine(artifact, "cpu"))
+        posed = read_questions(
+            {
+                "preset": {"type": "noul", "preset": "jailbreak"},
+                "law": {"type": "noul", "instructions": "law"},
+                "math": {"type": "noul", "instructions": "math"},
+                "none": {"type": "noul", "preset": "unheard_of"},
+            }
+        )
+
+        def answered(missing: set[int]) -> list[str]:
+            plan = adapter.plan("law and math", [one.asked for one in posed.values()])
+            raw = [{} if place in missing else found for place, found in enumerate(adapter.run(plan.rows))]
+            return [one.code.value if isinstance(one, Failure) else "answered" for one in adapter.answer(plan, raw)]
+
+        late, bad = "deadline_exceeded", "invalid_question"
+        assert answered({0, 1, 2}) == [late, late, late, bad]
+        assert answered({2}) == ["answered", "answered", late, bad]
+        assert answered({0}) == [late, late, late, bad], "one text is known already, and the state is not read"
+        assert answered(set()) == ["answered"] * 3 + [bad]
+
 
 class TestBuiltin:
     def test_golden_answers(self, builtin: TwoTower) -> None:
