@@ -7,9 +7,15 @@ from collections.abc import Sequence
 
 import zstandard
 
+_WINDOW = 1 << 25
+
+
+class UnknownEncoding(Exception):
+    """An encoding that is not known here, or more than one."""
+
 
 class BadEncoding(Exception):
-    """An encoding that is not known, or bytes that are not in it."""
+    """Bytes that are not in the encoding that they are said to be in, or not all of them."""
 
 
 class TooLarge(Exception):
@@ -17,18 +23,21 @@ class TooLarge(Exception):
 
 
 def decode(data: bytes, encodings: Sequence[str], limit: int) -> bytes:
-    """Undo `Content-Encoding` header values (identity, gzip, zstd; one coding). Raises BadEncoding and TooLarge."""
+    """Undo `Content-Encoding` header values (identity, gzip, zstd; one coding).
+
+    Raises UnknownEncoding, BadEncoding and TooLarge.
+    """
     codings = [part.strip().lower() for value in encodings for part in value.split(",") if part.strip()]
     codings = [coding for coding in codings if coding != "identity"]
     if not codings:
         return data
     if len(codings) > 1:
-        raise BadEncoding("one content encoding at most")
+        raise UnknownEncoding("one content encoding at most")
     if codings[0] in ("gzip", "x-gzip"):
         return _gzip(data, limit)
     if codings[0] == "zstd":
         return _zstd(data, limit)
-    raise BadEncoding("content encodings are gzip and zstd")
+    raise UnknownEncoding("content encodings are gzip and zstd")
 
 
 def _gzip(data: bytes, limit: int) -> bytes:
@@ -46,10 +55,23 @@ def _gzip(data: bytes, limit: int) -> bytes:
 
 def _zstd(data: bytes, limit: int) -> bytes:
     try:
-        reader = zstandard.ZstdDecompressor(max_window_size=1 << 25).stream_reader(data, read_across_frames=False)
+        reader = zstandard.ZstdDecompressor(max_window_size=_WINDOW).stream_reader(data, read_across_frames=False)
         plain = reader.read(limit + 1)
+        if len(plain) > limit:
+            raise TooLarge
+        whole = _whole_frame(data, len(plain))
     except zstandard.ZstdError:
         raise BadEncoding("the body is not zstd") from None
-    if len(plain) > limit:
-        raise TooLarge
+    if not whole:
+        raise BadEncoding("the zstd body is cut short")
     return bytes(plain)
+
+
+def _whole_frame(data: bytes, size: int) -> bool:
+    """Whether a frame that came to `size` bytes is whole, which its reader does not tell: it may say how many it is."""
+    said = zstandard.get_frame_parameters(data).content_size
+    if said != zstandard.CONTENTSIZE_UNKNOWN:
+        return size == said
+    again = zstandard.ZstdDecompressor(max_window_size=_WINDOW).decompressobj()
+    again.decompress(data)
+    return again.eof

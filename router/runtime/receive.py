@@ -32,7 +32,7 @@ class Receiver:
     async def receive(self, request: Request, read: Callable[[Any], Read]) -> Read:
         """What `read` makes of the body's JSON; large and encoded ones are read in a thread.
 
-        Raises what `read` raises, BadBody, UnreferencedAsset, BadEncoding and TooLarge.
+        Raises what `read` raises, BadBody, UnreferencedAsset, and what `decode` raises.
         """
         parse = partial(self._parsed, request, read)
         if len(request.body) < _OFF_LOOP_BYTES and "content-encoding" not in request.headers:

@@ -23,7 +23,7 @@ from .asking import Answered, Failure, FailureCode
 from .assets import UnreferencedAsset
 from .batch_body import read_batch
 from .body import BadBody, Loc, Unsupported
-from .encoding import BadEncoding, TooLarge
+from .encoding import BadEncoding, TooLarge, UnknownEncoding
 from .errors import Overloaded, Unready
 from .front import Front
 from .http.listener import Listener
@@ -46,7 +46,8 @@ SDK_HEADER = "x-typesafe-sdk"
 
 _REFUSALS: dict[type[Exception], tuple[int, str, str]] = {
     TooLarge: (413, "request_too_large", "the body is too large once it is decoded"),
-    BadEncoding: (415, "unsupported_encoding", "the body is not in a content encoding known here: gzip, zstd"),
+    BadEncoding: (400, "invalid_request", "the body is damaged or cut short: it does not decode as its encoding says"),
+    UnknownEncoding: (415, "unsupported_encoding", "the body is not in a content encoding known here: gzip, zstd"),
     UnreferencedAsset: (400, "unreferenced_asset", "an asset is not referred to by any text of the request"),
     Unready: (503, "not_ready", "the model is not ready"),
 }

@@ -8,7 +8,7 @@ import pytest
 
 from router.questions import Option, QuestionType, SpanHead
 from router.runtime.body import BadBody, Unsupported, read_body, read_questions
-from router.runtime.encoding import BadEncoding, TooLarge, decode
+from router.runtime.encoding import BadEncoding, TooLarge, UnknownEncoding, decode
 from router.runtime.json_text import MOST_VALUES, parse_json
 
 NOUL = {"type": "noul", "instructions": "Is it?"}
@@ -255,8 +255,13 @@ def test_encodings() -> None:
     for bomb, name in ((gzip.compress(plain), "gzip"), (zstandard.compress(plain), "zstd")):
         with pytest.raises(TooLarge):
             decode(bomb, [name], 1000)
-    for bad in (["br"], ["gzip, gzip"], ["gzip"], ["zstd"]):
-        with pytest.raises(BadEncoding):
-            decode(b"not compressed", bad, 1000)
-    with pytest.raises(BadEncoding):
-        decode(gzip.compress(plain)[:-8], ["gzip"], 10_000)
+    for unknown in (["br"], ["gzip, gzip"]):
+        with pytest.raises(UnknownEncoding):
+            decode(b"not compressed", unknown, 1000)
+    streamed = zstandard.ZstdCompressor().compressobj()
+    unsized = streamed.compress(plain) + streamed.flush()
+    assert decode(unsized, ["zstd"], 10_000) == plain
+    for whole, name in ((gzip.compress(plain), "gzip"), (zstandard.compress(plain), "zstd"), (unsized, "zstd")):
+        for bad in (b"", b"not compressed", whole[:3], whole[: len(whole) // 2], whole[:-5], b"x" + whole[1:]):
+            with pytest.raises(BadEncoding):
+                decode(bad, [name], 10_000)

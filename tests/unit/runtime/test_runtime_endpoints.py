@@ -112,7 +112,7 @@ async def test_zstd_bodies(client: Client) -> None:
     plain = json.dumps({"state": "math " * 500, "questions": {"n": NOUL}}).encode()
     packed = zstandard.ZstdCompressor().compress(plain)
     assert (await post(client, packed, headers={"Content-Encoding": "zstd"}))[0] == 200
-    assert (await post(client, packed[:-5], headers={"Content-Encoding": "zstd"}))[0] in (400, 415)
+    assert (await post(client, packed[:-5], headers={"Content-Encoding": "zstd"}))[0] == 400
 
 
 async def test_a_body_that_does_not_arrive_is_given_up(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
