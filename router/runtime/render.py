@@ -68,7 +68,8 @@ def render_block(questions: Mapping[str, Posed], results: Results, *, sources: b
         if isinstance(answer, SetAnswer):
             selected = [key for key in answer.probabilities if key in answer.selected]
             sets[name] = {"selected": selected, "probabilities": dict(answer.probabilities), **coverage}
-            answers |= {f"{name}.{key}": {"type": "noul", "noul": p} for key, p in answer.probabilities.items()}
+            for key, p in answer.probabilities.items():
+                answers[f"{name}.{key}"] = {"type": "noul", "noul": p, **coverage}
         elif isinstance(answer, SpanAnswer):
             spans[name] = [_span(span, result.text or "") for span in answer.spans]
             if sources and result.sources is not None:

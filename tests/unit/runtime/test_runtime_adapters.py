@@ -320,7 +320,7 @@ class TestGliclass:
         question = {"type": "set", "instructions": "x", "criteria": {"law": None}, "require_full_input": True}
         block = ask(adapter, "code " * 100 + "law", {"q": question}, alone=False)
         assert block["answers"]["q.law"]["noul"] == pytest.approx(sigmoid(2))
-        assert block["sets"]["q"]["input_coverage"] == "complete"
+        assert block["sets"]["q"]["input_coverage"] == block["answers"]["q.law"]["input_coverage"] == "complete"
 
     def test_more_labels_than_the_model_takes(self, adapter: Adapter, ask: Ask) -> None:
         question = {"type": "set", "instructions": "x", "criteria": {f"l{n}": None for n in range(9)}}
