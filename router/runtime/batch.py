@@ -49,16 +49,13 @@ class Layout:
         for name, kind in self._inputs.items():
             values: npt.NDArray[Any]
             if name == "input_ids":
-                values = np.full((len(rows), width), self._pad, dtype=kind)
-                for index, row in enumerate(rows):
-                    values[index, : row.tokens] = row.ids
+                values = _rows(rows, width, self._pad, kind)
             elif name in rows[0].extra:
                 values = _stack([row.extra[name] for row in rows], kind, width if name == "words_mask" else 0)
+            elif name == "attention_mask":
+                values = _mask(rows, width, kind)
             else:
                 values = np.zeros((len(rows), width), dtype=kind)
-                if name == "attention_mask":
-                    for index, row in enumerate(rows):
-                        values[index, : row.tokens] = 1
             feed[name] = values
         return feed
 
@@ -81,6 +78,24 @@ class Layout:
                 own.append(slice(row.sizes.get(side) if isinstance(side, str) else None))
         cut: npt.NDArray[np.float32] = value[tuple(own)].astype(np.float32, copy=False)
         return cut
+
+
+def _rows(rows: Sequence[Row], width: int, pad: int, kind: type) -> npt.NDArray[Any]:
+    """Ids, one row beside the other. A lone one that nothing is added to, as most are, is its own batch."""
+    if len(rows) == 1 and rows[0].tokens == width:
+        return rows[0].ids[np.newaxis].astype(kind, copy=False)
+    values: npt.NDArray[Any] = np.full((len(rows), width), pad, dtype=kind)
+    for index, row in enumerate(rows):
+        values[index, : row.tokens] = row.ids
+    return values
+
+
+def _mask(rows: Sequence[Row], width: int, kind: type) -> npt.NDArray[Any]:
+    """1 where a row has a token, 0 where it is padded."""
+    values: npt.NDArray[Any] = np.zeros((len(rows), width), dtype=kind)
+    for index, row in enumerate(rows):
+        values[index, : row.tokens] = 1
+    return values
 
 
 def _stack(parts: Sequence[npt.NDArray[Any]], kind: type, least: int) -> npt.NDArray[Any]:
