@@ -2,6 +2,9 @@
 
 A request is one task, which ends with the connection: a client that has left costs nothing more. A client that sends or
 reads too slowly, or nothing at all for long, is let go; so nobody holds a connection or memory by doing little.
+
+A client that only sends no more (a half-closed connection) is answered. One that is gone looks just the same over TCP,
+until it is sent something: an interim response, which every client of HTTP/1.1 passes over, brings out which it is.
 """
 
 from __future__ import annotations
@@ -9,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import select
+import socket
 import time
 from collections.abc import Callable
 from email.utils import formatdate
@@ -30,6 +34,8 @@ _MOST_BYTES = 65_536
 """How much may wait behind the request that is being answered before no more is read."""
 GONE_S = 0.25
 """How often a client is looked at while nothing is read of it: otherwise nothing would tell that it has left."""
+ECHO_S = 0.01
+"""How long what a client is sent may take to bring out that it has left: on one machine far less."""
 _HUNG_UP = getattr(select, "POLLRDHUP", select.POLLHUP)
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
@@ -62,6 +68,9 @@ class Connection(asyncio.Protocol):
         self._last = False
         """Nothing more is read: the answer that is due, if one is, is the last."""
         self._leaving = False
+        self._old = False
+        self._mute = False
+        """The client sends no more, and may be gone."""
         self._blocked = False
         self._paused = False
         self._watch: asyncio.TimerHandle | None = None
@@ -107,8 +116,18 @@ class Connection(asyncio.Protocol):
         if fault is not None:
             self._give_up(fault)
 
-    def eof_received(self) -> None:
-        """The client sends no more, which of a client that is gone is the first sign: close."""
+    def eof_received(self) -> bool:
+        """The client sends no more: say whether the connection stays, for the answers that it waits for."""
+        waits = self._task is not None and not self._last
+        if not waits or self._gone(0):
+            return False
+        if self._transport.get_extra_info("socket").family != socket.AF_UNIX:
+            if self._old:
+                return False  # an interim response would be its answer
+            self._transport.write(_CONTINUE)
+        self._mute = self._leaving = True
+        self._watch_again(ECHO_S)
+        return True
 
     def connection_lost(self, error: Exception | None) -> None:
         """The client is gone, and with it the request that it waits for."""
@@ -141,6 +160,7 @@ class Connection(asyncio.Protocol):
             arrival = reader.whole.popleft()
             if arrival.refusal is None:
                 self._deadline = None
+                self._old = arrival.request.old
                 self._task = self._loop.create_task(self._answer(arrival.request))
             else:
                 self._send(arrival.request, arrival.refusal)
@@ -149,7 +169,7 @@ class Connection(asyncio.Protocol):
             self._paused = waiting
             (self._transport.pause_reading if waiting else self._transport.resume_reading)()
             if waiting and self._watch is None:
-                self._watch = self._loop.call_later(GONE_S, self._watch_client)
+                self._watch_again(GONE_S)
         if reader.arriving is not None and self._task is None and not reader.whole and not self._last:
             self._early()
 
@@ -206,14 +226,23 @@ class Connection(asyncio.Protocol):
     def _watch_client(self) -> None:
         """Let go of a client that has left before all that it sent was read."""
         self._watch = None
-        if not self._paused:
+        if not self._paused and not self._mute:
             return
-        client = select.poll()
-        client.register(self._transport.get_extra_info("socket").fileno(), _HUNG_UP)
-        if client.poll(0):
+        if self._gone(0 if self._mute else _HUNG_UP):
             self._transport.abort()
         else:
-            self._watch = self._loop.call_later(GONE_S, self._watch_client)
+            self._watch_again(GONE_S)
+
+    def _watch_again(self, seconds: float) -> None:
+        if self._watch is not None:
+            self._watch.cancel()
+        self._watch = self._loop.call_later(seconds, self._watch_client)
+
+    def _gone(self, signs: int) -> bool:
+        """Whether the client has closed both ways, or shows any of these other signs."""
+        client = select.poll()
+        client.register(self._transport.get_extra_info("socket").fileno(), signs)
+        return bool(client.poll(0))
 
     # -- time ----------------------------------------------------------------------------------------------------------
 

@@ -264,6 +264,92 @@ async def test_a_client_that_asks_whether_to_go_on_is_told(place: Place) -> None
     talk.leave()
 
 
+class Anywhere(Place):
+    async def talk(self) -> Talk:
+        if self._path.isdigit():
+            return Talk(await asyncio.open_connection("127.0.0.1", int(self._path)))
+        return await super().talk()
+
+
+@pytest.fixture(params=["unix", "tcp"])
+async def anywhere(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Anywhere]:
+    app, path = Echo(), str(tmp_path / "s")
+    listener = Listener(app, LIMIT)
+    sock = bind(Address(path, "", 0) if request.param == "unix" else Address(None, "127.0.0.1", 0))
+    await listener.start(sock)
+    async with asyncio.timeout(20):
+        yield Anywhere(listener, app, path if request.param == "unix" else str(sock.getsockname()[1]))
+    await listener.stop(0)
+
+
+async def final(talk: Talk) -> tuple[int, bytes, str]:
+    """The next response that is not an interim one."""
+    while True:
+        status, headers, body = await talk.hear()
+        if status != 100:
+            return status, body, headers.get("connection", "")
+
+
+async def test_a_client_that_only_sends_no_more_is_answered(anywhere: Anywhere) -> None:
+    talk = await anywhere.talk()
+    talk.say(request("/held"), request("/b", b"x"), request("/cut", b"x" * 9)[:-1])
+    talk.writer.write_eof()
+    await anywhere.app.until(anywhere.app.started, 1)
+    await asyncio.sleep(0.05)
+    assert anywhere.app.cancelled == []
+    anywhere.app.released.set()
+    assert [await final(talk) for _ in range(2)] == [(200, b"/held 0", ""), (200, b"/b 1", "close")]
+    assert await talk.ended()
+    assert anywhere.app.started == ["/held", "/b"]
+    talk.leave()
+
+
+async def test_a_client_that_is_gone_ends_its_request_everywhere(anywhere: Anywhere) -> None:
+    talk = await anywhere.talk()
+    talk.say(request("/held"), request("/b"))
+    await anywhere.app.until(anywhere.app.started, 1)
+    talk.leave()
+    async with asyncio.timeout(1):
+        await anywhere.app.until(anywhere.app.cancelled, 1)
+    assert anywhere.app.started == ["/held"]
+
+
+async def test_a_client_that_sends_no_more_and_then_leaves_ends_its_request(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "GONE_S", 0.01)
+    talk = await place.talk()
+    talk.say(request("/held"))
+    await place.app.until(place.app.started, 1)
+    talk.writer.write_eof()
+    await asyncio.sleep(0.05)
+    assert place.app.cancelled == []
+    talk.writer.transport.abort()
+    async with asyncio.timeout(1):
+        await place.app.until(place.app.cancelled, 1)
+
+
+async def test_without_an_interim_response_a_client_that_may_be_gone_is(anywhere: Anywhere) -> None:
+    """HTTP/1.0 knows none."""
+    talk = await anywhere.talk()
+    talk.say(request("/held", version="1.0"))
+    await anywhere.app.until(anywhere.app.started, 1)
+    talk.leave()
+    async with asyncio.timeout(1):
+        await anywhere.app.until(anywhere.app.cancelled, 1)
+
+
+async def test_a_client_that_waits_for_nothing_ends_with_what_it_sends(anywhere: Anywhere) -> None:
+    for sent in (b"", request("/a", b"xx")[:-1]):
+        talk = await anywhere.talk()
+        talk.say(sent)
+        talk.writer.write_eof()
+        async with asyncio.timeout(1):
+            assert await talk.ended()
+        talk.leave()
+    assert anywhere.app.started == []
+
+
 async def test_a_client_that_leaves_ends_its_request(place: Place) -> None:
     talk = await place.talk()
     talk.say(request("/held"))
