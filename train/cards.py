@@ -103,7 +103,7 @@ def card(version: str, released: str, fits: Mapping[str, Fit], evaluation: Mappi
         "calibration": {
             "temperature": {"choice": 1.0, "noul": 1.0, "score": 1.0},
             "thresholds": {"span:*": 0.5},
-            "fitted": True,
+            "fitted": False,  # what is fitted stands at the presets; these are of questions in free words
         },
         "precision": "int8 weights (Cast*Mul, folded to fp32 at load); answers do not depend on the batch",
         "numerics": "batch_independent",

@@ -118,7 +118,8 @@ def finish(run: Making, fits: Mapping[str, Fit], evaluation: Mapping[str, Any], 
     shutil.copyfile(_LICENCE, folder / "LICENSE")
     (folder / "NOTICE").write_text(notice(), encoding="utf-8")
     if tables:
-        (folder / "README.md").write_text(read_me(run.version, evaluation.get("weak", ()), tables), encoding="utf-8")
+        text = read_me(run.version, evaluation.get("weak", ()), evaluation.get("unmeasured", ()), tables)
+        (folder / "README.md").write_text(text, encoding="utf-8")
     data = card(run.version, run.released, fits, evaluation)
     whole = Artifact(folder, parse_card(data, golden=False), "")
     write_card(folder, {**data, "golden": golden(whole)})

@@ -20,20 +20,28 @@ with versions and licences: `train/SOURCES.md`.
 ## What it must not be used for
 
 - Refusing traffic by one of these alone; they measured weakly on text of others, or nobody could measure them:
-  {weak}.
+  {weak}. Of these no labelled text of others was found, so nobody knows how good they are outside of this project's
+  own wording: {unmeasured}.
 - Refusing by questions in your own words: it compares topics. Negation, degree and intent are near chance. `choice`
   between subjects is fair; `noul`, `score` and `set` are weak (`pointsman validate` warns).
 - Judging what is true. `answer_check` and `relevance` see whether two texts are about the same thing.
-- Guarding languages other than English.
+- Guarding languages other than English alone.
+- Ranking tools (`tool_rank`): there is no head for it, for want of labelled text. Bind a model that has one.
 
 ## Quality, measured
 
 Thresholds and temperatures were fitted on texts that were neither trained on nor are in these sets. `recall` and
-`flagged` are at the shipped threshold for the text's length; `ece` is the expected calibration error.
+`flagged` are at the shipped threshold for the text's length; `ece` is the expected calibration error. The sets are
+not blind tests: what their author had seen of them is said in `train/SOURCES.md`. Size and speed, and what two public
+suites say, are in `docs/benchmarks.md` ("model").
 
 {tables}"""
 
 
-def read_me(version: str, weak: Sequence[str], tables: str) -> str:
+def read_me(version: str, weak: Sequence[str], unmeasured: Sequence[str], tables: str) -> str:
     """The text in Markdown."""
-    return _TEXT.format(version=version, weak=", ".join(f"`{name}`" for name in weak) or "none", tables=tables)
+    return _TEXT.format(version=version, weak=_listed(weak), unmeasured=_listed(unmeasured), tables=tables)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names) or "none"

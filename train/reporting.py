@@ -14,6 +14,7 @@ from train.examples import EvaluationSet
 from train.judging import open_judge
 from train.longgrid import Cell, grid
 from train.tables import grid_table, sets_table
+from train.targets import targets_table
 
 log = logging.getLogger(__name__)
 
@@ -46,9 +47,10 @@ def _short(numbers: Numbers | None) -> str:
 
 
 def tables(sets: Sequence[EvaluationSet], ours: Measured, first: Measured | None) -> str:
-    """Both tables in Markdown."""
+    """What was to be reached, and both tables, in Markdown."""
     rows = list(zip(sets, ours.numbers, strict=True))
-    parts = [sets_table(rows, first.numbers if first is not None else None)]
+    parts = ["### Targets", "", targets_table(rows, ours.cells), "", "### Every set", ""]
+    parts.append(sets_table(rows, first.numbers if first is not None else None))
     if ours.cells:
         parts += ["", "### Long inputs", "", grid_table(ours.cells, first.cells if first is not None else ())]
     return "\n".join(parts) + "\n"
@@ -65,6 +67,7 @@ def for_card(sets: Sequence[EvaluationSet], ours: Measured) -> dict[str, Any]:
         ],
         "long_inputs": [_rounded(asdict(cell)) for cell in ours.cells],
         "weak": weak(rows, ours.presets),
+        "unmeasured": sorted(set(ours.presets) - {one.task for one, numbers in rows if one.foreign and numbers}),
     }
 
 

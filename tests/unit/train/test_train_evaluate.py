@@ -111,7 +111,10 @@ def test_tables_show_both_versions_and_the_card_gets_text_of_others_only() -> No
     told = for_card(sets, ours)
     assert [row["task"] for row in told["third_party"]] == ["jailbreak"]
     assert told["weak"] == ["safety"]
-    assert "`safety`" in read_me("0.2.0", told["weak"], shown)
+    assert told["unmeasured"] == ["safety"]
+    text = read_me("0.2.0", told["weak"], told["unmeasured"], shown)
+    assert "`safety`" in text
+    assert "### Targets" in text
 
 
 @pytest.fixture(scope="module")
