@@ -36,9 +36,9 @@ SHORT: Final = (64, 254, MOST)
 LONG: Final = (1024, 2048, 4096, 8192, 32768)
 """Lengths in tokens up to which numbers hold; what is longer than the last has its numbers."""
 
-FALSE_ALARMS: Final[Mapping[str, float]] = MappingProxyType({"jailbreak": 0.01, "safety": 0.005})
+FALSE_ALARMS: Final[Mapping[str, float]] = MappingProxyType({"jailbreak": 0.015, "safety": 0.007})
 """Guards: the share of harmless inputs that may be flagged. Other presets have the threshold that parts best."""
-LONG_FALSE_ALARMS: Final[Mapping[str, float]] = MappingProxyType({"jailbreak": 0.02, "safety": 0.01})
+LONG_FALSE_ALARMS: Final[Mapping[str, float]] = MappingProxyType({"jailbreak": 0.025, "safety": 0.01})
 _MOST_FALSE: Final = 0.1
 
 _HIGHEST: Final = ("jailbreak", "safety", "fact_check", "refusal")
