@@ -63,8 +63,8 @@ $(TRAIN_STAMP): requirements/run.lock requirements/train.lock
 model: $(TRAIN_STAMP) ## make model [QUICK=1] [FIRST=DIR]: train the embedded model anew, into var/model
 	OMP_WAIT_POLICY=PASSIVE $(TRAIN_VENV)/bin/python -m train model $(if $(QUICK),--quick) $(if $(FIRST),--first $(FIRST)) $(ARGS)
 
-model-test: $(TRAIN_STAMP) ## the tests of the recipe, with those that need PyTorch
-	$(TRAIN_VENV)/bin/python -m pytest tests/unit/train tests/with_torch/*.py
+model-test: $(TRAIN_STAMP) ## the tests of the recipe that need PyTorch; `make test` runs the others
+	$(TRAIN_VENV)/bin/python -m pytest --confcutdir=tests/with_torch tests/with_torch/*.py
 
 model-eval: setup ## make model-eval [MODEL=DIR] [FIRST=DIR] [QUICK=1]: how good it is on text of others
 	$(BIN)/python -m train eval $(MODEL) $(if $(QUICK),--quick) $(if $(FIRST),--first $(FIRST))

@@ -16,7 +16,7 @@ import numpy as np
 
 from train.measures import Bools, Doubles, softmax
 
-_LEAST_SCALE, _MOST_SCALE = 0.2, 10.0
+_LEAST_SCALE, _MOST_SCALE = 0.5, 10.0
 _SHRUNK: Final = (math.sqrt(5) - 1) / 2
 _ROUNDS: Final = 40
 _TAIL: Final = 0.1

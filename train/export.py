@@ -31,10 +31,11 @@ def export(net: Net, folder: Path) -> tuple[Path, Path]:
         names=(("input_ids", "attention_mask"), READ_OUTPUTS),
         sides=({0: rows, 1: seq}, {0: rows, 1: seq}),
     )
-    vectors = torch.randn(5, HIDDEN)
+    # Two tensors: one given twice would be taken for one input, and the graph would compare a text with itself.
+    vectors = (torch.randn(5, HIDDEN), torch.randn(5, HIDDEN))
     pair = _write(
         net.pair,
-        (vectors, vectors),
+        vectors,
         folder / "pair.fp32.onnx",
         names=(("u", "v"), ("pair_logits",)),
         sides=({0: pairs}, {0: pairs}),

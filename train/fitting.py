@@ -50,7 +50,7 @@ _MOST_TEXTS: Final = 1500
 _LONG_TEXTS: Final = 100
 _LONG_SIZE: Final = 40 * WINDOW
 """Code points of a long harmless text: about ten windows."""
-_CEILING, _FLOOR = 0.99995, 0.3
+_CEILING, _FLOOR = 0.99995, 0.5
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from train.collecting import Data, Text
 from train.drawing import Drawer
 from train.encoder import Encoder, pooled
 from train.examples import Example
-from train.export import _write
+from train.export import export
 from train.layout import HEADS, WIDTH, head_slice
 from train.learning import FROZEN, Lesson
 from train.net import Net
@@ -110,16 +110,13 @@ def _until(step: int) -> object:
 
 def test_pairs_answer_the_same_as_a_graph(tmp_path: Path) -> None:
     torch.manual_seed(1)
-    pair = Net(encoder()).eval().pair
+    net = Net(encoder()).eval()
     u, v = (torch.nn.functional.normalize(torch.randn(5, 384), dim=-1) for _ in range(2))
-    count = torch.export.Dim("n")
-    file = _write(
-        pair, (u, v), tmp_path / "p.onnx", names=(("u", "v"), ("pair_logits",)), sides=({0: count}, {0: count})
-    )
+    _, file = export(net, tmp_path)
     quantise(file, tmp_path / "q.onnx")
     session = onnxruntime.InferenceSession(str(tmp_path / "q.onnx"))
     (told,) = session.run(None, {"u": u[:2].numpy(), "v": v[:2].numpy()})
-    assert np.abs(told - pair(u[:2], v[:2]).detach().numpy()).max() < 0.05
+    assert np.abs(told - net.pair(u[:2], v[:2]).detach().numpy()).max() < 0.05
 
 
 def test_heads_have_places_of_their_own() -> None:
