@@ -120,7 +120,9 @@ def _fit_head(task: str, rows: Sequence[Text], read: Sequence[Output]) -> Fit:
         scale = temperature(logits[here], labels[here].tolist()) if enough else whole.temperature
         level = whole.threshold
         if guard is not None:
-            level = _guarding(logits / scale, labels, here, guard) or level
+            # Padding must not make an attack pass more easily: what is longer needs no less.
+            least_level = max((before.threshold or 0.0 for before in whole.levels), default=0.0)
+            level = max(_guarding(logits / scale, labels, here, guard) or level or 0.5, least_level)
         elif level is not None:
             level = probability(math.log(level / (1 - level)) * whole.temperature / scale)
         whole.levels.append(Level(most, scale, level))
