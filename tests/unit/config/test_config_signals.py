@@ -177,20 +177,20 @@ def test_a_label_that_the_bound_model_cannot_give_is_refused() -> None:
     assert "law" in mistakes("{domains: [{name: d}]}", "{type: domain, name: d, label: law}", can=coarse)[0]
     inside = "{domains: [{name: d, mmlu_categories: [law]}]}"
     assert "cannot give the label" in mistakes(inside, "{type: domain, name: d}", can=coarse)[0]
+    named = "{domains: [{name: physics}]}"
+    assert "needs a label" in mistakes(named, "{type: domain, name: physics}", can=coarse)[0]
 
 
 @pytest.mark.parametrize(
     ("signals", "condition", "expected"),
     [
-        ("{domains: [{name: n}]}", "{type: domain, name: n, label: physics}", "n has no label"),
-        ("{domains: [{name: n, mmlu_categories: [physics]}]}", "{type: domain, name: n}", "cannot give the label"),
-        ("{domains: [{name: physics}]}", "{type: domain, name: physics}", "needs a label"),
+        ("{domains: [{name: n}]}", "{type: domain, name: n, label: astrology}", "n has no label"),
         ("{complexity: [{name: n}]}", "{type: complexity, name: n, label: expert}", "n has no label"),
         ("{modality: [{name: n}]}", "{type: modality, name: n, label: VIDEO}", "n has no label"),
         ("{fact_check: [{name: n}]}", "{type: fact_check, name: n, label: facts}", "n has no labels"),
         ("{user_feedbacks: [{name: n}]}", "{type: user_feedback, name: n, label: angry}", "n has no label"),
         ("{turn_relation: [{name: n}]}", "{type: turn_relation, name: n, label: reply}", "n has no label"),
-        ("{systemone: [{name: n, preset: domains}]}", "{type: systemone, name: n, label: physics}", "n has no label"),
+        ("{systemone: [{name: n, preset: domains}]}", "{type: systemone, name: n, label: astrology}", "n has no label"),
         ("{systemone: [{name: n, preset: pii}]}", "{type: systemone, name: n, label: ZIP_CODE}", "n has no label"),
         ("{systemone: [{name: n, preset: jailbreak}]}", "{type: systemone, name: n, label: x}", "n has no labels"),
         ("{systemone: [{name: n, preset: hazard}]}", "{type: systemone, name: n, label: fire}", "n has no label"),
@@ -203,7 +203,8 @@ def test_a_label_that_the_embedded_model_cannot_give_is_refused(signals: str, co
 
 
 FAMILY_LABELS = {
-    "domains": "business, computer science, health, law, math, other",  # those of the fourteen that its card maps to
+    "domains": "biology, business, chemistry, computer science, economics, engineering, health, history, law, math, "
+    "other, philosophy, physics, psychology",
     "complexity": "easy, medium, hard",
     "modality": "AR, DIFFUSION, BOTH",
     "user_feedbacks": "satisfied, need_clarification, wrong_answer, want_different, no_feedback",

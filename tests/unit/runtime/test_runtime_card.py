@@ -11,16 +11,21 @@ from typing import Any
 import pytest
 
 from router.questions import QuestionType
-from router.runtime.artifact import builtin_directory, describe, open_artifact
+from router.runtime.artifact import describe, open_artifact
 from router.runtime.card_reader import parse_card
 from router.runtime.errors import ArtifactError
 from tests.support.artifacts import build_tiny_artifact, seal
 
+DOMAINS = (
+    *("biology", "business", "chemistry", "computer science", "economics", "engineering", "health", "history", "law"),
+    *("math", "other", "philosophy", "physics", "psychology"),
+)
 Edit = Callable[[dict[str, Any]], Any]
 
 
 def card() -> dict[str, Any]:
-    data: dict[str, Any] = json.loads((builtin_directory() / "decision.json").read_text())
+    """A card whose heads have labels of their own, which it maps to those of the presets."""
+    data: dict[str, Any] = json.loads(Path("tests/data/mapped_card.json").read_text())
     return data
 
 
@@ -32,19 +37,27 @@ def test_builtin_answers_free_questions_except_span_and_its_presets() -> None:
     assert asked.preset_parts["relevance"] == ("request", "document")
     assert asked.preset_parts["refusal"] == ("answer",)
     assert asked.preset_parts["jailbreak"] == ("user",)
-    assert asked.preset_thresholds["jailbreak"] == 0.9
+    assert 0.3 < asked.preset_thresholds["jailbreak"] < 1
     assert (asked.licence, asked.modalities) == ("Apache-2.0", ("text",))
     assert asked.max_input_tokens == 32768
 
 
 def test_preset_labels_are_those_after_the_label_map() -> None:
-    labels = describe("builtin").preset_labels
+    labels = parse_card(card()).capabilities().preset_labels
     assert set(labels["domains"]) == {"computer science", "math", "health", "law", "business", "other"}
     assert labels["complexity"] == ("easy", "medium", "hard")
     assert labels["pii"][:3] == ("PERSON", "STREET_ADDRESS", "DATE_TIME")
     assert {"EMAIL_ADDRESS", "IBAN_CODE", "SECRET"} < set(labels["pii"])
     assert {"URL_USER", "FINANCIAL", "ID"}.isdisjoint(labels["pii"])
     assert "jailbreak" not in labels
+
+
+def test_the_builtin_gives_every_label_that_the_families_have() -> None:
+    labels = describe("builtin").preset_labels
+    assert labels["domains"] == DOMAINS
+    assert labels["modality"] == ("AR", "DIFFUSION", "BOTH")
+    assert labels["turn_relation"] == ("new", "follow_up", "repeat", "correction")
+    assert len(labels["hazard"]) == 12
 
 
 def test_describe_needs_no_inference_engine() -> None:

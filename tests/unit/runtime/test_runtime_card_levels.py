@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from router.questions import QuestionType
-from router.runtime.artifact import builtin_directory
 from router.runtime.card_reader import parse_card
 from router.runtime.errors import ArtifactError
 from router.runtime.heads import head_probabilities, head_spans
@@ -24,7 +23,7 @@ LEVELS: list[dict[str, float]] = [
 
 
 def card(edit: Callable[[dict[str, Any]], Any] = lambda _: None) -> Any:
-    data: dict[str, Any] = json.loads(Path(builtin_directory() / "decision.json").read_text())
+    data: dict[str, Any] = json.loads(Path("tests/data/mapped_card.json").read_text())
     data["presets"]["jailbreak"]["levels"] = [dict(level) for level in LEVELS]
     data["presets"]["jailbreak"]["threshold"] = 0.6
     edit(data)
