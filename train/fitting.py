@@ -30,8 +30,9 @@ from train.rows import MOST, UNKNOWN, token_classes, tokens
 
 log = logging.getLogger(__name__)
 
-WINDOW: Final = 254
-OVERLAP: Final = 48
+WINDOW: Final = 126
+OVERLAP: Final = 24
+"""What is longer than a row is read in windows of so many tokens: an attack is seen better in a small one."""
 SHORT: Final = (64, 254, MOST)
 LONG: Final = (1024, 2048, 4096, 8192, 32768)
 """Lengths in tokens up to which numbers hold; what is longer than the last has its numbers."""

@@ -260,13 +260,11 @@ class TwoTower:
         return sigmoid(rule.a * (near - rule.b) / self.card.temperature.get(kind, 1.0))
 
     def _present(self, view: View, personal: Personal, told: NoulAnswer, outputs: Sequence[Raw]) -> NoulAnswer:
-        """Whether there is personal data: certain where a rule found some.
-
-        Where identifiers that are nobody's may be what the model saw, no more than it sees in any other word.
-        """
+        """Whether there is personal data: certain where a rule found some, else no more than the model sees in any word
+        outside of identifiers that are nobody's."""
         if personal.findings:
             return NoulAnswer(1.0)
-        if self._where is None or not personal.identifiers:
+        if self._where is None:
             return told
         scores = head_spans(self._where, self.tokenizer.leading, view.cuts, outputs)
         word = word_probability(overruled(personal, view.encoded.offsets, scores), self._where.mapped)

@@ -63,10 +63,14 @@ class Seen:
 Recogniser = Callable[[Seen], Iterator[Finding]]
 
 _DIGIT: Final = expression("[0-9]")
+NAMES: Final = (
+    "id|ids|uuid|guid|order|ticket|invoice|tracking|product|item|sku|request|session|trace|span|build|commit|revision|rev"
+    "|version|serial|part|batch|case|issue|job|task|run|hash|checksum|timestamp|time|seed|isbn|ean|upc|bestellung|commande"
+    "|pedido"
+)
+"""Words that name an identifier, as an expression."""
 _IDENTIFIES: Final = Words(
-    r"(?i)(?:\b(?:id|ids|uuid|guid|order|ticket|invoice|tracking|product|item|sku|request|session|trace|span|build|commit"
-    r"|revision|rev|version|serial|part|batch|case|issue|job|task|run|hash|checksum|timestamp|time|seed|isbn|ean|upc"
-    r"|bestellung|commande|pedido)|_(?:id|no|number|num|at|ts|time|key|hash|ref|count|size|bytes|ms|ns|us))"
+    rf"(?i)(?:\b(?:{NAMES})|_(?:id|no|number|num|at|ts|time|key|hash|ref|count|size|bytes|ms|ns|us))"
     r"\b[\"']?(?: (?:no|nr|number|id|code|num)\b)?\.?\s{0,2}[:=#]{0,2}\s{0,2}[\"'#(\[]{0,2}$"
 )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from .checks import is_date
-from .finding import Seen
+from .finding import NAMES, Seen
 from .shadow import DIGITS, WORD, expression
 
 _IDENTIFIER: Final = expression(
@@ -27,13 +27,23 @@ _IDENTIFIER: Final = expression(
     r"|[A-Za-z-]*[0-9_$][A-Za-z0-9_$-]*|[a-z]{3,}[A-Z][A-Za-z]*|[a-z]+\("
 )
 
+_NAMED: Final = expression(rf"(?i)\b(?:{NAMES})(?: (?:no|nr|number|id|code|num))?\.?[ :=#]{{1,3}}$")
+_LONGEST_NAME: Final = 32
+
 Region = tuple[int, int]
 
 
 def harmless(seen: Seen) -> list[Region]:
-    """Stretches in text order, none overlapping another, in code points."""
+    """Stretches in text order, none overlapping another, in code points. What an identifier is called belongs to it."""
     data = seen.data
-    return [span for match in _IDENTIFIER.finditer(data) if _is_identifier(data, *(span := match.span()))]
+    found: list[Region] = []
+    for match in _IDENTIFIER.finditer(data):
+        start, end = match.span()
+        if _is_identifier(data, start, end):
+            before = max(found[-1][1] if found else 0, start - _LONGEST_NAME)
+            name = _NAMED.search(data[before:start])
+            found.append((start if name is None else before + name.start(), end))
+    return found
 
 
 def _is_identifier(data: bytes, start: int, end: int) -> bool:

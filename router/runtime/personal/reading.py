@@ -27,13 +27,13 @@ _AHEAD: Final = 512
 
 @dataclass(frozen=True, slots=True)
 class Personal:
-    """What rules say of a text: what they found, and whether identifiers that are nobody's stand in it.
+    """What rules say of a text: what they found.
 
-    `closed` [stretches, 2] are the code points, in order, of both: there a model has nothing to say.
+    `closed` [stretches, 2] are the code points, in order, of that and of identifiers that are nobody's: there a model
+    has nothing to say.
     """
 
     findings: tuple[Finding, ...]
-    identifiers: bool
     closed: npt.NDArray[np.int64]
 
 
@@ -49,7 +49,7 @@ def read_personal(text: str, end: int) -> Personal:
             closed[-1] = (closed[-1][0], max(closed[-1][1], stop))
         else:
             closed.append((start, stop))
-    return Personal(findings, bool(regions), np.array(closed, np.int64).reshape(-1, 2))
+    return Personal(findings, np.array(closed, np.int64).reshape(-1, 2))
 
 
 def overruled(
