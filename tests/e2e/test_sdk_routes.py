@@ -1,8 +1,9 @@
 """The main job, seen from the official SDKs: each prompt goes where the embedded model's answer sends it.
 
 The prompts were written for these tests, 8 a route and before the model had seen any, and nothing was tuned on them.
-The model got 31 of the 32 right: 8 of 8 for code, mathematics and everything else, 7 of 8 for legal ("Explain the
-difference between a trademark and a copyright." went to code, with a confidence of 0.41). That one is left out below.
+The model, builtin-mini 0.2.0, got 31 of the 32 right: 8 of 8 for mathematics, legal and everything else, 7 of 8 for code
+("Explain the difference between a mutex and a semaphore with a short C++ sample." went to everything else, as
+engineering). That one is left out below.
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ PROMPTS = {
         "My Python script throws KeyError: 'id' when it reads the JSON response. How can I handle missing keys?",
         "Write a bash one-liner that deletes all log files older than a week.",
         "Why does my React component render twice every time the state changes?",
-        "Explain the difference between a mutex and a semaphore with a short C++ sample.",
         "Refactor this function so that it no longer uses nested callbacks: fetchUser(id, cb => fetchOrders(cb)).",
         "Which index would speed up this SQL query: SELECT * FROM orders WHERE customer_id = 7 ORDER BY created_at?",
         "How can I mock an HTTP call in a Go unit test?",
@@ -40,6 +40,7 @@ PROMPTS = {
     ),
     "legal": (
         "My landlord refuses to return the security deposit. What are my legal rights as a tenant?",
+        "Explain the difference between a trademark and a copyright.",
         "What does an indemnification clause in a supplier contract mean?",
         "Can my employer dismiss me while I am on parental leave?",
         "How long do I have to file an appeal after a civil judgment?",
