@@ -15,7 +15,8 @@ from bench.lib.python import module
 REFUSAL = "This request was refused."
 MODELS = ("checked", "unread")
 WAIT_MS = 2000
-THRESHOLD = 0.9
+THRESHOLD = 0.98
+"""Above what the embedded model says of any harmless text here: what is measured is waiting, not the model."""
 
 _SERVICES = ("extproc", "metrics", "management")
 _FORMATS = {"": "openai", "-r": "responses", "-m": "anthropic"}

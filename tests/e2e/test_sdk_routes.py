@@ -1,8 +1,8 @@
 """The main job, seen from the official SDKs: each prompt goes where the embedded model's answer sends it.
 
 The prompts were written for these tests, 8 a route and before the model had seen any, and nothing was tuned on them.
-The model, builtin-mini 0.2.0, got 31 of the 32 right: 8 of 8 for mathematics, legal and everything else, 7 of 8 for code
-("Explain the difference between a mutex and a semaphore with a short C++ sample." went to everything else, as
+The model, builtin-mini 0.2.0, got 31 of the 32 right: 8 of 8 for mathematics, legal and everything else, 7 of 8 for
+code ("Explain the difference between a mutex and a semaphore with a short C++ sample." went to everything else, as
 engineering). That one is left out below.
 """
 

@@ -11,6 +11,7 @@ import pytest
 from router.cli import parser
 from router.config.load import load
 from router.runtime.artifact import describe
+from tests.support.warnings import unexpected
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
@@ -46,7 +47,7 @@ def test_there_is_something_to_check() -> None:
 
 @pytest.mark.parametrize(("page", "text"), CONFIGURATIONS)
 def test_configurations_validate(page: str, text: str) -> None:
-    assert not load(text, environ=ENVIRONMENT, describe=describe, serving=True).warnings
+    assert unexpected(load(text, environ=ENVIRONMENT, describe=describe, serving=True).warnings) == []
 
 
 @pytest.mark.parametrize(("page", "line"), COMMANDS)
